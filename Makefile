@@ -1,0 +1,42 @@
+# `make help` lists the targets; the two that matter are `make demo` and `make test`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MODE ?= batch
+PYTHON := .venv/bin/python
+
+.PHONY: help demo test check setup lock kafka-up kafka-down clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-28s %s\n", $$1, $$2}'
+
+demo: ## The temperatures pipeline end to end on embedded services (MODE=batch or MODE=stream)
+	@submit/demo.sh $(MODE)
+
+test: setup ## Everything that CI runs: the checks, then all tests
+	@$(MAKE) --no-print-directory check
+	@$(PYTHON) -m pytest
+
+check: setup ## ruff, mypy strict, the import contract
+	@.venv/bin/ruff format --check .
+	@.venv/bin/ruff check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-logo
+
+setup: ## The environment, the jars and dist/common.zip (build.sh)
+	@./build.sh
+
+kafka-up: setup ## Start the embedded Kafka broker on port 9092
+	@kafka_docker/services start kafka
+
+kafka-down: ## Stop the embedded services that were started here
+	@kafka_docker/services stop
+
+lock: setup ## After a change of requirements*.in or conf/jars.lock: pin versions and checksums anew
+	@for name in requirements-build requirements requirements-dev; do \
+	  .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $$name.in -o $$name.txt || exit 1; \
+	done
+	@$(PYTHON) submit/jars.py lock
+
+clean: ## Remove what was built and run; the clone is as new
+	@kafka_docker/services stop 2>/dev/null || true
+	@rm -rf .venv .venv.partial build dist var

@@ -1,0 +1,43 @@
+"""What both drivers do first: read the position from the table, and check that the topic still fits it."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from common.errors import StateError
+from common.ledger.ledger import Ledger
+from common.ledger.position import Position
+from common.pipeline.batch import Settling
+from common.plan.broker import Topic
+from common.plan.offsets import Available, starting_offsets
+from common.settings.locations import Location
+from common.settings.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a driver begins."""
+
+    settling: Settling
+    position: Position
+    available: Available
+
+
+def start_from_table(spark: SparkSession, pipeline: Pipeline, table: Location, topic: Topic) -> Start:
+    topic_id, _ = topic.describe()
+    position = Ledger(spark, table.uri, pipeline.name).position()
+    refuse_other_topic(position, topic.name, topic_id)
+    available = topic.available()
+    starting_offsets(position.offsets, available)
+    return Start(Settling(pipeline, table.uri, topic.name, topic_id), position, available)
+
+
+def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
+    """Offsets of another topic can be in range all the same: only the id tells."""
+    if position.topic_id is None or position.topic_id == topic_id:
+        return
+    what = "was recreated" if position.topic == name else f"is not '{position.topic}', which the table has read"
+    raise StateError(
+        f"topic '{name}' {what} (its id is {topic_id}, the table's {position.topic_id})",
+        "begin a new epoch on it with submit/epoch.sh",
+    )

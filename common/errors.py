@@ -1,0 +1,64 @@
+"""Every error that a user can meet: one line with the remedy, and an exit code that cron can act on.
+
+AlluviumError              1   the run failed
+├── UsageError             2   an argument, a file or the configuration is wrong
+│   ├── ConfigurationError
+│   ├── NotADeltaTable
+│   └── TopicMissing
+├── StateError             1   the table and the topic do not fit together; needs a decision of the operator
+└── TryLater              75   nothing is wrong with the request, now is not the time
+    ├── BrokerUnreachable
+    └── Locked
+"""
+
+from typing import ClassVar
+
+
+class AlluviumError(Exception):
+    """An expected failure: `message` names the thing, `remedy` says what to do."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message, remedy)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.remedy}"
+
+
+class UsageError(AlluviumError):
+    """An argument or an input that cannot work as given."""
+
+    exit_code = 2
+
+
+class ConfigurationError(UsageError):
+    """A pipeline file, an environment file or a value in them is wrong."""
+
+
+class NotADeltaTable(UsageError):
+    """The path holds no Delta table."""
+
+
+class TopicMissing(UsageError):
+    """The broker answers and has no such topic."""
+
+
+class StateError(AlluviumError):
+    """Table and topic disagree about where to go on: only the operator can decide."""
+
+
+class TryLater(AlluviumError):
+    """The same command may work later: sysexits' EX_TEMPFAIL."""
+
+    exit_code = 75
+
+
+class BrokerUnreachable(TryLater):
+    """No broker answered within the bound."""
+
+
+class Locked(TryLater):
+    """Another process works on the same table."""

@@ -1,0 +1,70 @@
+"""The table's own log: which transactions it has seen, and what each commit said of itself."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from common.ledger.files import Files
+
+REPLACING = ("RESTORE", "REPLACE", "CREATE OR REPLACE")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One version of the table, without its list of files."""
+
+    version: int
+    info: dict[str, Any]
+    transactions: dict[str, int]
+
+    @property
+    def operation(self) -> str:
+        return str(self.info.get("operation", ""))
+
+    @property
+    def replaces_content(self) -> bool:
+        """Rows that a transaction put there may be gone, although the transaction is still recorded."""
+        overwrites = self.info.get("operationParameters", {}).get("mode") == "Overwrite"
+        return overwrites or self.operation.startswith(REPLACING)
+
+
+class Commits:
+    """Read from the log directly: no Spark job, and the transactions that no public API shows."""
+
+    def __init__(self, spark: SparkSession, table: str) -> None:
+        self._spark = spark
+        self._table = table
+        self._files = Files(spark, f"{table}/_delta_log")
+
+    def snapshot(self) -> tuple[int, dict[str, int]]:
+        """The newest version, and the newest transaction version of every application id."""
+        jvm: Any = self._spark._jvm
+        deltalog = jvm.org.apache.spark.sql.delta.DeltaLog
+        current = deltalog.forTableWithSnapshot(self._spark._jsparkSession, self._table)._2()
+        pairs = jvm.scala.jdk.javaapi.CollectionConverters.asJava(current.transactions())
+        return current.version(), {str(app): int(version) for app, version in pairs.items()}
+
+    def backwards(self, version: int) -> Iterator[Commit]:
+        """From `version` down to the oldest that the log still has."""
+        while version >= 0 and (commit := self.read(version)) is not None:
+            yield commit
+            version -= 1
+
+    def read(self, version: int) -> Commit | None:
+        text = self._files.read(f"{version:020d}.json")
+        return None if text is None else parse_commit(version, text)
+
+
+def parse_commit(version: int, text: str) -> Commit:
+    info: dict[str, Any] = {}
+    transactions: dict[str, int] = {}
+    for line in text.splitlines():
+        if line.startswith('{"commitInfo"'):
+            info = json.loads(line)["commitInfo"]
+        elif line.startswith('{"txn"'):
+            txn = json.loads(line)["txn"]
+            transactions[txn["appId"]] = txn["version"]
+    return Commit(version, info, transactions)

@@ -1,0 +1,58 @@
+"""Small text files on the table's own file system (local, HDFS, S3), through Hadoop's."""
+
+from typing import Any, cast
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+
+class Files:
+    """Text files below one folder."""
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        self._jvm = cast("Any", spark._jvm)
+        self._folder: Any = self._jvm.org.apache.hadoop.fs.Path(folder)
+        self._fs = self._folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+    def read(self, name: str) -> str | None:
+        """The file's text; None where there is no such file."""
+        try:
+            stream = self._fs.open(self._path(name))
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+                return None
+            raise
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, name: str, text: str) -> None:
+        """Replace the file as a whole: written beside, then renamed."""
+        partial = self._path(f".{name}.partial")
+        stream = self._fs.create(partial)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        self.delete(name)
+        self._fs.rename(partial, self._path(name))
+
+    def names(self) -> list[str]:
+        if not self._fs.exists(self._folder):
+            return []
+        return [status.getPath().getName() for status in self._fs.listStatus(self._folder)]
+
+    def delete(self, name: str) -> None:
+        self._delete(self._path(name))
+
+    def delete_all(self) -> None:
+        """The folder itself, with everything below it."""
+        self._delete(self._folder)
+
+    def _delete(self, path: Any) -> None:
+        recursive = True
+        self._fs.delete(path, recursive)
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._folder, name)

@@ -1,0 +1,67 @@
+"""How far a table has come: epoch, sequence number, topic and offsets, as they ride in the commit itself."""
+
+import json
+from dataclasses import dataclass, replace
+
+from common.errors import StateError
+from common.plan.offsets import Offsets
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Position:
+    """The state after transaction `seq` of an epoch. Without offsets and topic id it has not read anything yet."""
+
+    pipeline: str
+    epoch: int
+    seq: int
+    topic: str
+    topic_id: str | None
+    offsets: Offsets
+
+    @property
+    def app_id(self) -> str:
+        return f"{app_prefix(self.pipeline)}{self.epoch}"
+
+    def advanced(self, topic_id: str, end: Offsets) -> "Position":
+        return replace(self, seq=self.seq + 1, topic_id=topic_id, offsets=end)
+
+    def to_metadata(self) -> str:
+        return json.dumps(
+            {
+                "alluvium": FORMAT,
+                "pipeline": self.pipeline,
+                "epoch": self.epoch,
+                "seq": self.seq,
+                "topic": self.topic,
+                "topic_id": self.topic_id,
+                "offsets": {str(partition): offset for partition, offset in sorted(self.offsets.items())},
+            }
+        )
+
+
+def app_prefix(pipeline: str) -> str:
+    return f"alluvium:{pipeline}:"
+
+
+def first_position(pipeline: str, epoch: int, topic: str) -> Position:
+    """An epoch's beginning: it will read every partition from the first record there is."""
+    return Position(pipeline, epoch, 0, topic, None, {})
+
+
+def from_metadata(text: str) -> Position:
+    content = json.loads(text)
+    if content.get("alluvium") != FORMAT:
+        raise StateError(
+            f"the table's position has format {content.get('alluvium')}, this version reads {FORMAT}",
+            "use the version of Alluvium that wrote the table last, or a newer one",
+        )
+    return Position(
+        pipeline=content["pipeline"],
+        epoch=content["epoch"],
+        seq=content["seq"],
+        topic=content["topic"],
+        topic_id=content["topic_id"],
+        offsets={int(partition): offset for partition, offset in content["offsets"].items()},
+    )

@@ -1,0 +1,61 @@
+"""Logs: on stderr for people (JSON where no terminal is), and whole, stack traces included, in a file."""
+
+import logging
+import sys
+from pathlib import Path
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from common.settings.environment import log_dir, run_id
+
+
+def log_file(job: str) -> Path:
+    return log_dir() / f"{job}.log"
+
+
+def configure_logs(job: str) -> None:
+    """Send structlog and the standard library's loggers to stderr and to the job's own file."""
+    path = log_file(job)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    to_people: Processor = (
+        structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+    )
+    handlers = [
+        handler(logging.StreamHandler(sys.stderr), shared, [without_trace, to_people]),
+        handler(
+            logging.FileHandler(path),
+            shared,
+            [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()],
+        ),
+    ]
+    logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
+    for chatty in ("py4j", "pyspark"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    structlog.contextvars.bind_contextvars(job=job, run_id=run_id())
+
+
+def handler(target: logging.Handler, shared: list[Processor], rendering: list[Processor]) -> logging.Handler:
+    target.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
+        )
+    )
+    return target
+
+
+def without_trace(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """A person gets the one line that names the thing; the trace is in the file."""
+    event.pop("exc_info", None)
+    return event

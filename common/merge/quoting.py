@@ -1,0 +1,5 @@
+"""Identifiers from configuration, quoted."""
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

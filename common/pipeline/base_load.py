@@ -1,0 +1,68 @@
+"""The base load: the first rows of a table, and the beginning of an epoch in the same commit."""
+
+from pathlib import Path
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from common.errors import UsageError
+from common.ledger.ledger import Ledger, transaction
+from common.ledger.position import first_position
+from common.pipeline.batch import with_derived
+from common.settings.locations import Location, is_delta_table
+from common.settings.pipeline import Pipeline
+
+
+def refuse_existing(table: Location, *, overwrite: bool) -> None:
+    """Loading twice would double every row; a folder of something else is nobody's to overwrite."""
+    if is_delta_table(table):
+        if not overwrite:
+            raise UsageError(
+                f"{table} is a Delta table already",
+                "load into another folder, or replace it and begin a new epoch with --overwrite",
+            )
+    elif table.local is not None and foreign_files(table.local):
+        raise UsageError(f"{table} is not empty and not a Delta table", "give a folder of its own to the table")
+
+
+def foreign_files(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return [folder.name] if folder.exists() else []
+    return [entry.name for entry in folder.iterdir() if entry.name != "_alluvium"]
+
+
+def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: Location, *, overwrite: bool) -> int:
+    """Write the parquet rows of `source` as the table; gives their number. An existing table gets a new epoch."""
+    exists = DeltaTable.isDeltaTable(spark, table.uri)
+    ledger = Ledger(spark, table.uri, pipeline.name)
+    position = first_position(pipeline.name, (ledger.epoch() or 0) + 1 if exists else 1, pipeline.source.topic)
+    rows = with_derived(typed(spark.read.parquet(source.uri), pipeline, source), pipeline)
+    with transaction(spark, position):
+        (
+            clustered(rows, pipeline.target.partition_by)
+            .write.format("delta")
+            .mode("overwrite" if overwrite else "error")
+            .option("overwriteSchema", overwrite)
+            .options(**pipeline.target.properties)
+            .partitionBy(*pipeline.target.partition_by)
+            .save(table.uri)
+        )
+    ledger.copy(position)
+    return spark.read.format("delta").load(table.uri).count()
+
+
+def typed(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame:
+    """The declared columns in the declared types, whatever else the files hold."""
+    missing = [name for name in pipeline.source.columns if name not in rows.columns]
+    if missing:
+        raise UsageError(
+            f"the parquet files of {source} have no column '{missing[0]}'",
+            f"pipeline '{pipeline.name}' reads: {', '.join(pipeline.source.columns)}",
+        )
+    return rows.select(*(F.col(name).cast(kind).alias(name) for name, kind in pipeline.source.columns.items()))
+
+
+def clustered(rows: DataFrame, partition_by: list[str]) -> DataFrame:
+    """One file a partition instead of one for each task and partition."""
+    return rows.repartition(*partition_by) if partition_by else rows

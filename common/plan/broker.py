@@ -1,0 +1,84 @@
+"""What the broker says of a topic: its identity, its partitions, its offsets. Every question has a time-out."""
+
+from concurrent.futures import Future
+from typing import Any, NoReturn
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from common.errors import BrokerUnreachable, StateError, TopicMissing
+from common.plan.offsets import Available
+
+TIMEOUT_SECONDS = 15.0
+UNREACHABLE = {
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TRANSPORT,
+    KafkaError._TIMED_OUT,
+    KafkaError._RESOLVE,
+    KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.BROKER_NOT_AVAILABLE,
+}
+
+
+class Topic:
+    """One topic on one cluster."""
+
+    def __init__(self, brokers: str, name: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self.brokers = brokers
+        self.name = name
+        self._timeout = timeout_seconds
+        self._admin = AdminClient(
+            {"bootstrap.servers": brokers, "socket.timeout.ms": int(timeout_seconds * 1000), "log_level": 0},
+            logger=None,
+        )
+
+    def describe(self) -> tuple[str, list[int]]:
+        """The topic's id, which a recreated topic does not share, and its partitions."""
+        asked = self._admin.describe_topics(TopicCollection([self.name]), request_timeout=self._timeout)
+        described = self._answer(asked[self.name])
+        return str(described.topic_id), sorted(partition.id for partition in described.partitions)
+
+    def available(self) -> Available:
+        """What a reader of committed records may read now."""
+        _, partitions = self.describe()
+        return Available(
+            self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
+        )
+
+    def _offsets(self, partitions: list[int], which: OffsetSpec) -> dict[int, int]:
+        asked = self._admin.list_offsets(
+            {TopicPartition(self.name, partition): which for partition in partitions},
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=self._timeout,
+        )
+        return {each.partition: self._answer(future).offset for each, future in asked.items()}
+
+    def _answer(self, future: "Future[Any]") -> Any:
+        try:
+            return future.result(timeout=self._timeout + 5)
+        except KafkaException as error:
+            self._translate(error)
+        except TimeoutError as error:
+            raise self._unreachable("no answer") from error
+
+    def _translate(self, error: KafkaException) -> NoReturn:
+        cause: KafkaError = error.args[0]
+        if cause.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise TopicMissing(
+                f"no topic '{self.name}' on {self.brokers}",
+                f"create it: kafka_docker/services create-topic {self.name}, or correct the name",
+            ) from error
+        if cause.code() in UNREACHABLE:
+            raise self._unreachable(cause.str()) from error
+        raise StateError(
+            f"the broker {self.brokers} refuses to describe '{self.name}': {cause.str()}", "see its log"
+        ) from error
+
+    def _unreachable(self, reason: str) -> BrokerUnreachable:
+        return BrokerUnreachable(
+            f"no Kafka broker answers at {self.brokers} ({reason})",
+            "start it (kafka_docker/services start kafka) or correct the address",
+        )

@@ -1,0 +1,94 @@
+"""Sending to Kafka so that every record is confirmed by all replicas, once, or reported as not confirmed."""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from common.errors import AlluviumError
+from common.produce.pace import Pace
+from common.produce.records import Record
+
+MESSAGE_TIMEOUT_SECONDS = 30.0
+FLUSH_SECONDS = MESSAGE_TIMEOUT_SECONDS + 5
+ROOM_SECONDS = 0.1
+
+OnDelivery = Callable[[KafkaError | None, Message], None]
+
+
+class Sender(Protocol):
+    """What is used of confluent_kafka's Producer."""
+
+    def produce(self, topic: str, *, key: bytes, value: bytes, on_delivery: OnDelivery) -> None: ...
+    def poll(self, timeout: float) -> int: ...
+    def flush(self, timeout: float) -> int: ...
+
+
+def new_producer(brokers: str) -> Producer:
+    """Idempotent: a retry after a lost answer does not double a record or turn two of them around."""
+    return Producer(
+        {
+            "bootstrap.servers": brokers,
+            "enable.idempotence": True,
+            "acks": "all",
+            "message.timeout.ms": int(MESSAGE_TIMEOUT_SECONDS * 1000),
+            # What it would print on stderr reaches us as a delivery's error.
+            "log_level": 0,
+        }
+    )
+
+
+class Delivery:
+    """The records handed over, the confirmations received, the first failure."""
+
+    def __init__(self, sender: Sender, topic: str) -> None:
+        self._sender = sender
+        self._topic = topic
+        self.handed_over = 0
+        self.confirmed = 0
+        self.first_failure: str | None = None
+
+    def send(self, records: Iterable[Record], pace: Pace, report: Callable[[int], None]) -> int:
+        """Send all, stop at the first failure; returns how many are confirmed, which is all or an error."""
+        for position, record in enumerate(records):
+            pace.wait_for(position)
+            self._hand_over(record)
+            self._sender.poll(0)
+            if self.first_failure is not None:
+                break
+            report(self.handed_over)
+        self._sender.flush(FLUSH_SECONDS)
+        return self._all_confirmed()
+
+    def _hand_over(self, record: Record) -> None:
+        """A full queue is waited for: either it empties, or its records time out and count as failures."""
+        while self.first_failure is None:
+            try:
+                self._sender.produce(self._topic, key=record.key, value=record.value, on_delivery=self._on_delivery)
+            except BufferError:
+                self._sender.poll(ROOM_SECONDS)
+            except KafkaException as error:
+                self.handed_over += 1
+                self._on_failure(error.args[0])
+            else:
+                self.handed_over += 1
+                return
+
+    def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
+        if error is None:
+            self.confirmed += 1
+        else:
+            self._on_failure(error)
+
+    def _on_failure(self, error: KafkaError) -> None:
+        self.first_failure = self.first_failure or error.str()
+
+    def _all_confirmed(self) -> int:
+        lost = self.handed_over - self.confirmed
+        if lost:
+            raise AlluviumError(
+                f"{lost} of {self.handed_over} records to {self._topic} are not confirmed"
+                f" ({self.first_failure or 'no answer'})",
+                "see the broker's log, then send again: the merge takes a record twice without harm",
+            )
+        return self.confirmed

@@ -1,0 +1,40 @@
+"""Pacing by a schedule that is fixed at the start: a late record does not make all after it late."""
+
+import math
+import time
+from collections.abc import Callable
+
+from common.errors import UsageError
+
+# librdkafka counts in whole milliseconds: a shorter pause would be none, and the wait a busy one.
+SHORTEST_PAUSE = 0.001
+
+
+class Pace:
+    """Let the nth record go n / rate seconds after the first; without a rate, at once."""
+
+    def __init__(
+        self, rate: float | None, pause: Callable[[float], object], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`pause` may return early: the clock decides."""
+        self._rate = check_rate(rate)
+        self._pause = pause
+        self._clock = clock
+        self._start: float | None = None
+
+    def wait_for(self, position: int) -> None:
+        if self._rate is None:
+            return
+        if self._start is None:
+            self._start = self._clock()
+        due = self._start + position / self._rate
+        while (left := due - self._clock()) > 0:
+            self._pause(max(left, SHORTEST_PAUSE))
+
+
+def check_rate(rate: float | None) -> float | None:
+    if rate is not None and not (rate > 0 and math.isfinite(rate)):
+        raise UsageError(
+            f"--rate {rate:g} is not a number of records a second", "give one above 0, or none for full speed"
+        )
+    return rate

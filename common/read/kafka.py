@@ -1,0 +1,43 @@
+"""Kafka rows of exactly the planned ranges; key, value, topic, partition, offset and timestamp stay until the end."""
+
+import json
+
+from pyspark.sql import DataFrame, SparkSession
+
+from common.plan.offsets import Offsets, Plan, to_json
+
+
+def kafka_options(brokers: str) -> dict[str, str]:
+    """What every read has in common: committed records only, loss is an error, waits are bounded."""
+    return {
+        "kafka.bootstrap.servers": brokers,
+        "kafka.isolation.level": "read_committed",
+        "failOnDataLoss": "true",
+        "kafkaConsumer.pollTimeoutMs": "30000",
+        "kafka.default.api.timeout.ms": "30000",
+        "kafka.request.timeout.ms": "25000",
+    }
+
+
+def read_range(spark: SparkSession, brokers: str, topic: str, planned: Plan) -> DataFrame:
+    """Both ends are numbers: `latest` would be resolved again by every action."""
+    return (
+        spark.read.format("kafka")
+        .options(**kafka_options(brokers))
+        .option("assign", json.dumps({topic: sorted(planned.end)}))
+        .option("startingOffsets", to_json(topic, planned.start))
+        .option("endingOffsets", to_json(topic, planned.end))
+        .load()
+    )
+
+
+def read_stream(spark: SparkSession, brokers: str, topic: str, start: Offsets, max_records: int) -> DataFrame:
+    """Subscribed, not assigned: partitions that are added later join by themselves."""
+    return (
+        spark.readStream.format("kafka")
+        .options(**kafka_options(brokers))
+        .option("subscribe", topic)
+        .option("startingOffsets", to_json(topic, start))
+        .option("maxOffsetsPerTrigger", max_records)
+        .load()
+    )

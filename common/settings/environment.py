@@ -1,0 +1,23 @@
+"""The only reader of environment variables."""
+
+import os
+from pathlib import Path
+
+
+def home() -> Path:
+    """The project's folder: submit/ says it, because inside --py-files a module's own path says nothing."""
+    named = os.environ.get("ALLUVIUM_HOME")
+    return Path(named) if named else Path(__file__).resolve().parent.parent.parent
+
+
+def log_dir() -> Path:
+    return Path(os.environ.get("ALLUVIUM_LOG_DIR") or home() / "var" / "log")
+
+
+def pipelines_dir() -> Path:
+    return Path(os.environ.get("ALLUVIUM_PIPELINES") or home() / "conf" / "pipelines")
+
+
+def run_id() -> str:
+    """One id in every line of a run, Python's and the JVM's: submit/ sets it."""
+    return os.environ.get("ALLUVIUM_RUN_ID") or f"run-{os.getpid()}"

@@ -1,0 +1,54 @@
+"""Where a table or an input lies: a local path, a file: URI, or a URI of another file system."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from common.errors import NotADeltaTable, UsageError
+
+
+@dataclass(frozen=True)
+class Location:
+    """`uri` is what Spark gets; `local` is there when the location is on this machine."""
+
+    uri: str
+    local: Path | None
+
+    def __str__(self) -> str:
+        return self.uri if self.local is None else str(self.local)
+
+
+def location(text: str) -> Location:
+    parsed = urlparse(text)
+    if parsed.scheme in {"", "file"}:
+        path = Path(unquote(parsed.path) if parsed.scheme else text).absolute()
+        return Location(path.as_uri(), path)
+    return Location(text.rstrip("/"), None)
+
+
+def require_parquet(folder: Location) -> None:
+    """Say what is wrong with an input before Spark starts; remote inputs are Spark's to refuse."""
+    if folder.local is None:
+        return
+    if not folder.local.is_dir():
+        raise UsageError(f"no input folder {folder}", "give the folder that holds the base parquet files")
+    if next(folder.local.rglob("*.parquet"), None) is None:
+        raise UsageError(
+            f"no parquet file in {folder}",
+            "make them with .venv/bin/python -m datasets.temperatures, or correct the path",
+        )
+
+
+def is_delta_table(table: Location) -> bool:
+    """What this machine can see without Spark; False for a table elsewhere."""
+    return table.local is not None and (table.local / "_delta_log").is_dir()
+
+
+def require_delta_table(table: Location) -> None:
+    if table.local is None or is_delta_table(table):
+        return
+    what = "is not a Delta table" if table.local.exists() else "does not exist"
+    raise NotADeltaTable(
+        f"{table} {what}",
+        "create it with submit/temperatures_delta_processing.sh INPUT_DIR DELTA_DIR, or correct the path",
+    )

@@ -1,0 +1,1 @@
+"""Hourly temperatures of places on earth: a seeded stand-in for a weather service."""

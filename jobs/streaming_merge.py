@@ -1,0 +1,70 @@
+"""StreamingMerge: events of a Kafka topic into a Delta table, by the batch loop or by the stream."""
+
+import click
+from common.settings.brokers import bootstrap
+
+from common.cli import job
+from common.drivers.announce import print_plan
+from common.drivers.batch_loop import BatchLoop, Patience
+from common.drivers.start import start_from_table
+from common.drivers.stream import Stream, Trigger
+from common.ledger.lock import job_lock
+from common.plan.broker import Topic
+from common.session import start_session
+from common.settings.locations import location, require_delta_table
+from common.settings.pipeline import read_pipeline
+
+
+@click.command()
+@click.argument("delta_dir")
+@click.argument("brokers")
+@click.argument("topic_name", metavar="TOPIC")
+@click.option(
+    "--mode", type=click.Choice(["batch", "stream"]), required=True, help="The batch-offset loop, or readStream."
+)
+@click.option("--pipeline", "name", default="temperatures", show_default=True, help="A file of conf/pipelines.")
+@click.option("--once", is_flag=True, help="batch: settle what the topic holds now, then stop. The form for cron.")
+@click.option("--wait", type=click.FloatRange(min=0.1), default=60, show_default=True, help="batch: seconds a wait.")
+@click.option(
+    "--give-up", type=click.FloatRange(min=0), default=180, show_default=True, help="batch: quiet seconds to end."
+)
+@click.option("--trigger", default="available-now", show_default=True, help="stream: available-now, or '10 seconds'.")
+@click.option("--dry-run", is_flag=True, help="Print the plan of the next batch, settle nothing.")
+@job("streaming_merge")
+def main(
+    *,
+    delta_dir: str,
+    brokers: str,
+    topic_name: str,
+    mode: str,
+    name: str,
+    once: bool,
+    wait: float,
+    give_up: float,
+    trigger: str,
+    dry_run: bool,
+) -> None:
+    """Merge the events of TOPIC on BROKERS into the Delta table DELTA_DIR. A bare host means port 9092."""
+    pipeline = read_pipeline(name)
+    table = location(delta_dir)
+    require_delta_table(table)
+    topic = Topic(bootstrap(brokers), topic_name)
+    topic.describe()
+    spark_trigger = Trigger.parse(trigger)
+    with job_lock(table):
+        print("Reading the delta table from disk...")
+        spark = start_session("StreamingMerge")
+        start = start_from_table(spark, pipeline, table, topic)
+        print(f"Reading the messages from KAFKA topic {topic.brokers}")
+        if dry_run:
+            print_plan(start)
+        elif mode == "stream":
+            Stream(spark, start, topic).run(spark_trigger)
+        elif once:
+            BatchLoop(spark, start, topic).drain()
+        else:
+            BatchLoop(spark, start, topic).follow(Patience(wait, give_up))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""TemperaturesDeltaProcessing: the base load, parquet files into a new Delta table."""
+
+import click
+
+from common.cli import job
+from common.ledger.lock import job_lock
+from common.pipeline.base_load import load_base, refuse_existing
+from common.session import start_session
+from common.settings.locations import location, require_parquet
+from common.settings.pipeline import read_pipeline
+
+
+@click.command()
+@click.argument("input_dir")
+@click.argument("delta_dir")
+@click.option("--pipeline", "name", default="temperatures", show_default=True, help="A file of conf/pipelines.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing table and begin a new epoch.")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@job("temperatures_delta_processing")
+def main(*, input_dir: str, delta_dir: str, name: str, overwrite: bool, dry_run: bool) -> None:
+    """Load the parquet files of INPUT_DIR as the Delta table DELTA_DIR."""
+    pipeline = read_pipeline(name)
+    source, table = location(input_dir), location(delta_dir)
+    require_parquet(source)
+    refuse_existing(table, overwrite=overwrite)
+    if dry_run:
+        print(f"Would load {source} into {table}")
+        return
+    with job_lock(table):
+        spark = start_session("TemperaturesDeltaProcessing")
+        rows = load_base(spark, pipeline, source, table, overwrite=overwrite)
+    print(f"Loaded {rows} rows into {table}")
+
+
+if __name__ == "__main__":
+    main()

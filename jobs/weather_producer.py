@@ -1,0 +1,55 @@
+"""Send a file of weather readings to Kafka, keyed by place and hour."""
+
+from pathlib import Path
+
+import click
+
+from common.cli import job
+from common.plan.broker import Topic
+from common.produce.delivery import Delivery, new_producer
+from common.produce.pace import Pace, check_rate
+from common.produce.progress import progress
+from common.produce.records import read_weather
+from common.settings.brokers import bootstrap
+
+PATIENCE_SECONDS = 8.0
+
+
+@click.command()
+@click.argument("weather_json", type=click.Path(path_type=Path))
+@click.argument("location_master_json", type=click.Path(path_type=Path))
+@click.option(
+    "--brokers", default="localhost", show_default=True, metavar="HOST[:PORT]", help="A bare host means 9092."
+)
+@click.option("--topic", default="temperatures", show_default=True)
+@click.option("--rate", type=float, metavar="N", help="Records a second; without it, as fast as the broker takes them.")
+@click.option("--limit", type=int, metavar="N", help="Only the first N records.")
+@click.option("--dry-run", is_flag=True, help="Check the files and say what would be sent.")
+@job("WeatherProducer")
+def main(
+    weather_json: Path,
+    location_master_json: Path,
+    *,
+    brokers: str,
+    topic: str,
+    rate: float | None,
+    limit: int | None,
+    dry_run: bool,
+) -> None:
+    """Join WEATHER_JSON with LOCATION_MASTER_JSON and send each reading to Kafka."""
+    address = bootstrap(brokers)
+    check_rate(rate)
+    weather = read_weather(weather_json, location_master_json).limited_to(limit)
+    what = f"{weather.count} records to {topic} on {address}"
+    if dry_run:
+        click.echo(f"Would send {what}, the first: {next(weather.records()).value.decode()}")
+        return
+    Topic(address, topic, timeout_seconds=PATIENCE_SECONDS).describe()
+    producer = new_producer(address)
+    with progress(weather.count) as report:
+        Delivery(producer, topic).send(weather.records(), Pace(rate, producer.poll), report)
+    click.echo(f"Sent {what}")
+
+
+if __name__ == "__main__":
+    main()

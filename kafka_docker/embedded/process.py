@@ -1,0 +1,160 @@
+"""One process of a service: started in its own session, known by its pid file, ended only if it is still the same."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka_docker.embedded import process_table
+
+# A child of ours that has ended stays a zombie until it is asked; keeping the handles lets poll() do that.
+_children: dict[int, subprocess.Popen[bytes]] = {}
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who runs a process; by default whoever we are."""
+
+    uid: int | None = None
+    gid: int | None = None
+
+    @property
+    def groups(self) -> list[int] | None:
+        """None keeps our own further groups, which another account must not have."""
+        return None if self.uid is None else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What to start."""
+
+    name: str
+    argv: list[str]
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    account: Account = Account()
+
+
+class Process:
+    """A process by the name of its pid file and log."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self._pid_file = folder / f"{name}.pid"
+
+    @property
+    def launched(self) -> bool:
+        """Whether it was started and not yet stopped; it may have ended by itself."""
+        return self._pid_file.exists()
+
+    @property
+    def pid(self) -> int | None:
+        """The process we started, or None when it has ended, even if its number now belongs to another."""
+        try:
+            record = json.loads(self._pid_file.read_text())
+            pid, identity = int(record["pid"]), str(record["identity"])
+        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+            return None
+        _reap(pid)
+        return pid if process_table.identity(pid) == identity else None
+
+    def start(self, command: Command) -> None:
+        if self.log.exists():
+            self.log.replace(self.log.with_suffix(".log.1"))
+        with self.log.open("wb") as log:
+            child = subprocess.Popen(
+                command.argv,
+                cwd="/",
+                env=command.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                user=command.account.uid,
+                group=command.account.gid,
+                extra_groups=command.account.groups,
+            )
+        _children[child.pid] = child
+        self._record(child.pid)
+
+    def stop(self, stop_signal: signal.Signals, timeout_s: float) -> bool:
+        """Ask, wait, then insist; its children are ended with it. False when there was nothing to stop."""
+        pid = self.pid
+        if pid is not None:
+            family = _identities([pid, *process_table.descendants(pid)])
+            # A paused process would never hear the request.
+            _send(family, signal.SIGCONT)
+            _send([pid], stop_signal)
+            if not _await_end(family, timeout_s):
+                _kill(family)
+        self.forget()
+        return pid is not None
+
+    def kill(self) -> None:
+        """As a power cut would: everything at once, nothing asked."""
+        pid = self.pid
+        if pid is not None:
+            _kill(_identities([pid, *process_table.descendants(pid)]))
+        self.forget()
+
+    def forget(self) -> None:
+        self._pid_file.unlink(missing_ok=True)
+
+    def pause(self) -> None:
+        self._signal_family(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal_family(signal.SIGCONT)
+
+    def _signal_family(self, which: signal.Signals) -> None:
+        pid = self.pid
+        if pid is not None:
+            _send([pid, *process_table.descendants(pid)], which)
+
+    def _record(self, pid: int) -> None:
+        partial = self._pid_file.with_suffix(".partial")
+        partial.write_text(json.dumps({"pid": pid, "identity": process_table.identity(pid)}))
+        partial.replace(self._pid_file)
+
+
+def _reap(pid: int) -> None:
+    child = _children.get(pid)
+    if child is not None and child.poll() is not None:
+        del _children[pid]
+
+
+def _identities(pids: Iterable[int]) -> dict[int, str]:
+    known = {pid: process_table.identity(pid) for pid in pids}
+    return {pid: identity for pid, identity in known.items() if identity is not None}
+
+
+def _alive(family: Mapping[int, str]) -> list[int]:
+    for pid in family:
+        _reap(pid)
+    return [pid for pid, identity in family.items() if process_table.identity(pid) == identity]
+
+
+def _await_end(family: Mapping[int, str], timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while _alive(family):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _kill(family: Mapping[int, str]) -> None:
+    _send(_alive(family), signal.SIGKILL)
+    _await_end(family, 10)
+
+
+def _send(pids: Iterable[int], which: signal.Signals) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, which)
+        except ProcessLookupError:
+            continue

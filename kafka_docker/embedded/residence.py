@@ -1,0 +1,64 @@
+"""Where a server may live that must not run as root: a folder that the other account can reach."""
+
+import hashlib
+import os
+import pwd
+import stat
+import subprocess
+from pathlib import Path
+
+from kafka_docker.embedded.errors import FolderUnusable
+from kafka_docker.embedded.process import Account
+
+# Survives a restart of the machine, unlike /tmp, and everybody can reach it.
+SHARED = Path("/var/tmp")  # noqa: S108
+
+
+def account_instead_of_root(name: str) -> Account:
+    """Who is not root can stay who he is."""
+    if os.geteuid() != 0:
+        return Account()
+    entry = pwd.getpwnam(name)
+    return Account(entry.pw_uid, entry.pw_gid)
+
+
+def reachable_folder(folder: Path, account: Account) -> Path:
+    """The folder itself if the account can enter it, else one elsewhere that belongs to this folder alone.
+
+    Below /root, and in any other private folder, only root gets through.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if account.uid is None or _can_enter(folder, account):
+        return folder
+    digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    return _own_folder(SHARED / f"alluvium-{digest}")
+
+
+def hand_over(path: Path, account: Account) -> None:
+    if account.uid is not None and account.gid is not None:
+        os.chown(path, account.uid, account.gid)
+
+
+def _can_enter(folder: Path, account: Account) -> bool:
+    # Asked of the system itself rather than worked out from modes: access lists and mounts have a say too.
+    script = 'cd -- "$1"'
+    asked = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", str(folder)],
+        user=account.uid,
+        group=account.gid,
+        extra_groups=account.groups,
+        cwd="/",
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return asked.returncode == 0
+
+
+def _own_folder(path: Path) -> Path:
+    """In a folder that anybody may write to, one of that name may be a trap."""
+    path.mkdir(mode=0o711, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise FolderUnusable(f"{path} was made by somebody else", "delete it")
+    path.chmod(0o711)
+    return path

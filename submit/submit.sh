@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# The one place where a job's command is composed. Called by the scripts beside it:
+#   submit.sh spark       JOB [--env local|standalone] ARGS…   spark-submit of jobs/JOB.py with dist/common.zip
+#   submit.sh spark-short JOB …                                the same for a job of seconds: the JVM compiles less
+#   submit.sh python      JOB ARGS…                            a job that needs no Spark
+set -euo pipefail
+home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+fail() { echo "error: $1" >&2; exit 2; }
+
+runtime=$1 job=$2
+shift 2
+
+environment=${ALLUVIUM_ENV:-local}
+arguments=()
+help=
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --env) [ $# -ge 2 ] || fail "--env needs a value: local or standalone"; environment=$2; shift 2 ;;
+    --env=*) environment=${1#--env=}; shift ;;
+    --help) help=yes; arguments+=("$1"); shift ;;
+    *) arguments+=("$1"); shift ;;
+  esac
+done
+conf="$home/conf/$environment.conf"
+[ -f "$conf" ] || fail "no environment '$environment' ($conf); there are: $(cd "$home/conf" && echo *.conf | sed 's/\.conf//g')"
+python="$home/.venv/bin/python"
+[ -x "$python" ] && [ -f "$home/dist/common.zip" ] && [ -d "$home/build/jars/spark" ] || fail "nothing is built yet; run $home/build.sh first"
+
+# Cron gives an almost empty environment: what build.sh found is written down.
+if [ -z "${JAVA_HOME:-}" ] && ! command -v java >/dev/null 2>&1 && [ -f "$home/build/java_home" ]; then
+  JAVA_HOME=$(cat "$home/build/java_home")
+  export JAVA_HOME
+fi
+export ALLUVIUM_HOME="$home"
+export ALLUVIUM_LOG_DIR="${ALLUVIUM_LOG_DIR:-$home/var/log}"
+export ALLUVIUM_RUN_ID="${ALLUVIUM_RUN_ID:-$(date -u +%Y%m%dT%H%M%SZ)-$$}"
+export PYTHONPATH="$home/dist/common.zip"
+mkdir -p "$ALLUVIUM_LOG_DIR"
+
+if [ "$runtime" = python ] || [ -n "$help" ]; then
+  exec "$python" "$home/jobs/$job.py" ${arguments[@]+"${arguments[@]}"}
+fi
+
+SPARK_HOME=$("$python" -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')
+export SPARK_HOME PYSPARK_PYTHON="$python" PYSPARK_DRIVER_PYTHON="$python"
+# Spark's own address check otherwise warns on stderr at each start.
+export SPARK_LOCAL_IP="${SPARK_LOCAL_IP:-127.0.0.1}"
+# With one compiler tier a job of seconds needs half the processor time; a job of minutes would lose by it.
+jvm=
+[ "$runtime" = spark-short ] && jvm="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+master=()
+[ -n "${ALLUVIUM_MASTER:-}" ] && master=(--master "$ALLUVIUM_MASTER")
+# In the environment, not on the command line, where every user of the machine could read it.
+secret=${ALLUVIUM_SPARK_SECRET_FILE:-${ALLUVIUM_SERVICES_DIR:-$home/var/services}/spark/secret}
+if [ "$environment" != local ] && [ -r "$secret" ]; then
+  _SPARK_AUTH_SECRET=$(cat "$secret")
+  export _SPARK_AUTH_SECRET
+fi
+jars=$(printf '%s,' "$home"/build/jars/spark/*.jar)
+
+exec "$SPARK_HOME/bin/spark-submit" \
+  --properties-file "$conf" ${master[@]+"${master[@]}"} \
+  --name "$job" \
+  --jars "${jars%,}" \
+  --py-files "$home/dist/common.zip" \
+  --driver-java-options "$jvm -Dlog4j2.configurationFile=file:$home/conf/log4j2.properties -Dalluvium.log=$ALLUVIUM_LOG_DIR/$job-spark.log -Dalluvium.run=$ALLUVIUM_RUN_ID" \
+  "$home/jobs/$job.py" ${arguments[@]+"${arguments[@]}"}

@@ -1,0 +1,50 @@
+"""What tests share: one Spark session, one real broker, topics of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_docker.embedded.kafka import Kafka
+from kafka_docker.embedded.ports import free_port
+from tests.support.broker import Broker
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    service = Kafka(home=tmp_path_factory.mktemp("kafka"), port=free_port())
+    service.start()
+    yield service
+    service.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(kafka: Kafka) -> Broker:
+    return Broker(kafka.address)
+
+
+@pytest.fixture
+def topic(broker: Broker) -> str:
+    return broker.create_topic()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session that jobs get from conf/local.conf, inside this process."""
+    work = tmp_path_factory.mktemp("spark")
+    builder = SparkSession.builder.appName("tests")
+    for line in (ROOT / "conf" / "local.conf").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            key, value = line.split(None, 1)
+            builder = builder.config(key, value)
+    jars = sorted(str(jar) for jar in (ROOT / "build" / "jars" / "spark").glob("*.jar"))
+    # Tests are short: one compiler tier, as submit/ chooses for short jobs.
+    jvm = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    log4j = f"-Dlog4j2.configurationFile=file:{ROOT}/conf/log4j2.properties -Dalluvium.log={work}/spark.log -Dalluvium.run=tests"
+    builder = builder.config("spark.jars", ",".join(jars)).config("spark.driver.extraJavaOptions", f"{jvm} {log4j}")
+    session = builder.config("spark.ui.enabled", "false").config("spark.sql.warehouse.dir", str(work)).getOrCreate()
+    yield session
+    session.stop()

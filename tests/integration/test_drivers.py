@@ -1,0 +1,248 @@
+"""Both drivers on a real broker and a real table: the table is the truth about where to go on."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import NewPartitions
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from common.drivers.batch_loop import BatchLoop, Patience
+from common.drivers.start import start_from_table
+from common.drivers.stream import Stream, Trigger
+from common.errors import StateError
+from common.ledger.ledger import Ledger
+from common.ledger.position import Position
+from common.pipeline.base_load import load_base
+from common.pipeline.batch import BrokenRecords
+from common.plan.broker import Topic
+from common.settings.locations import Location, location
+from common.settings.pipeline import Pipeline
+from tests.support.broker import Broker
+
+BASE = [(1, "a", 1.0), (2, "a", 2.0)]
+Rows = set[tuple[int, str, float | None]]
+
+
+def pipeline(topic: str, *, max_records: int = 100) -> Pipeline:
+    return Pipeline.model_validate(
+        {
+            "name": "trial",
+            "source": {
+                "topic": topic,
+                "columns": {"id": "bigint", "part": "string", "degrees": "double"},
+                "max_records_per_batch": max_records,
+            },
+            "target": {"keys": ["id", "part"], "partition_by": ["part"]},
+        }
+    )
+
+
+def event(identity: int, part: str, degrees: float | None) -> tuple[bytes, bytes]:
+    key = json.dumps({"id": identity, "part": part}).encode()
+    return key, json.dumps({"id": identity, "part": part, "degrees": degrees}).encode()
+
+
+class Trial:
+    """One table and one topic, driven by hand."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, topic: str, folder: Path) -> None:
+        self.spark, self.broker, self.topic = spark, broker, topic
+        self.pipeline = pipeline(topic)
+        self.table: Location = location(str(folder / "table"))
+        base = folder / "base"
+        spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(base))
+        load_base(spark, self.pipeline, location(str(base)), self.table, overwrite=False)
+
+    def run(self, mode: str) -> Position:
+        topic = Topic(self.broker.address, self.topic)
+        start = start_from_table(self.spark, self.pipeline, self.table, topic)
+        if mode == "stream":
+            stream = Stream(self.spark, start, topic)
+            stream.run(Trigger())
+            return stream.position
+        loop = BatchLoop(self.spark, start, topic)
+        loop.drain()
+        return loop.position
+
+    def rows(self) -> Rows:
+        rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()
+        assert len(rows) == len(set(rows)), "a row stands twice"
+        return {tuple(row) for row in rows}
+
+    def version(self) -> int:
+        return int(DeltaTable.forPath(self.spark, self.table.uri).history(1).first()["version"])
+
+    def position(self) -> Position:
+        return Ledger(self.spark, self.table.uri, "trial").position()
+
+
+@pytest.fixture
+def trial(spark: SparkSession, broker: Broker, topic: str, tmp_path: Path) -> Trial:
+    return Trial(spark, broker, topic, tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_new_keys_are_inserted_and_known_ones_updated(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(2, "a", 2.5), event(3, "b", 3.0), event(3, "b", 3.5), event(4, "b", None)])
+    position = trial.run(mode)
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.5), (3, "b", 3.5), (4, "b", None)}
+    assert sum(position.offsets.values()) == 4
+    assert trial.position() == position
+
+
+@pytest.mark.parametrize("modes", [["batch", "stream", "batch"], ["stream", "batch", "stream"]])
+def test_the_modes_take_turns_without_loss_or_repetition(trial: Trial, modes: list[str]) -> None:
+    for turn, mode in enumerate(modes):
+        trial.broker.produce(trial.topic, [event(1, "a", 10.0 + turn), event(100 + turn, "c", 0.0)])
+        trial.run(mode)
+        assert trial.position().seq == turn + 1
+    assert trial.rows() == {(1, "a", 12.0), (2, "a", 2.0), (100, "c", 0.0), (101, "c", 0.0), (102, "c", 0.0)}
+    assert sum(trial.position().offsets.values()) == 6
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_nothing_new_makes_no_commit(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run(mode)
+    before = trial.version()
+    trial.run(mode)
+    assert trial.version() == before
+
+
+def test_limits_make_several_batches(trial: Trial) -> None:
+    trial.pipeline = pipeline(trial.topic, max_records=3)
+    trial.broker.produce(trial.topic, [event(number, "a", float(number)) for number in range(10)])
+    assert trial.run("batch").seq == 4
+    assert trial.rows() == {(number, "a", float(number)) for number in range(10)}
+
+
+def test_a_damaged_checkpoint_changes_nothing(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run("stream")
+    checkpoints = Path(str(trial.table)) / "_alluvium" / "trial" / "checkpoint"
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    (checkpoints / "offsets").mkdir(parents=True)
+    (checkpoints / "offsets" / "0").write_text("broken")
+    trial.broker.produce(trial.topic, [event(4, "b", 4.0)])
+    trial.run("stream")
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0), (4, "b", 4.0)}
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_an_added_partition_is_read_from_its_beginning(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run(mode)
+    trial.broker.admin.create_partitions([NewPartitions(trial.topic, 4)])[trial.topic].result(timeout=30)
+    trial.broker.produce(trial.topic, [event(4, "b", 4.0)], partition=3)
+    assert trial.run(mode).offsets[3] == 1
+    assert (4, "b", 4.0) in trial.rows()
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_a_recreated_topic_is_refused(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run(mode)
+    trial.broker.delete_topic(trial.topic)
+    recreate(trial.broker, trial.topic)
+    trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(50)])
+    before = trial.version()
+    with pytest.raises(StateError, match="was recreated"):
+        trial.run(mode)
+    assert trial.version() == before
+
+
+def recreate(broker: Broker, topic: str) -> None:
+    """The broker deletes in the background: try until the name is free."""
+    for _ in range(50):
+        try:
+            broker.create_topic(topic)
+        except Exception as error:  # noqa: BLE001
+            assert "already exists" in str(error)
+        else:
+            return
+    raise AssertionError(f"{topic} was never deleted")
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_lost_records_are_named_and_nothing_is_written(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
+    trial.run(mode)
+    trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(9)], partition=0)
+    partition = TopicPartition(trial.topic, 0, 6)
+    trial.broker.admin.delete_records([partition])[partition].result(timeout=30)
+    before = trial.version()
+    with pytest.raises(StateError, match="partition 0: offset 1 is wanted, 6 is the earliest left, 5 records are lost"):
+        trial.run(mode)
+    assert trial.version() == before
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_a_restored_table_is_refused(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run(mode)
+    DeltaTable.forPath(trial.spark, trial.table.uri).restoreToVersion(0)
+    with pytest.raises(StateError, match=r"RESTORE.*replaced rows"):
+        trial.run(mode)
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_commits_of_others_lie_between_and_do_no_harm(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run(mode)
+    DeltaTable.forPath(trial.spark, trial.table.uri).optimize().executeCompaction()
+    trial.broker.produce(trial.topic, [event(4, "b", 4.0)])
+    trial.run(mode)
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0), (4, "b", 4.0)}
+
+
+def test_the_copy_answers_when_the_log_entry_has_expired(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    position = trial.run("batch")
+    optimized = DeltaTable.forPath(trial.spark, trial.table.uri)
+    log = Path(str(trial.table)) / "_delta_log"
+    for number in range(2):
+        optimized.update("id = 1", {"degrees": f"{number}"})
+    trial.spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
+        trial.spark._jsparkSession, trial.table.uri
+    ).checkpoint()
+    for version in range(position.seq + 1):
+        (log / f"{version:020d}.json").unlink()
+    trial.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    assert trial.position() == position
+    shutil.rmtree(Path(str(trial.table)) / "_alluvium")
+    with pytest.raises(StateError, match="has expired and its copy is missing"):
+        trial.position()
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_a_broken_record_stops_the_batch_before_anything_is_written(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=1)
+    before = trial.version()
+    with pytest.raises(BrokenRecords, match="1 of 2 records cannot be decoded, the first at partition 1, offset 1"):
+        trial.run(mode)
+    assert trial.version() == before
+
+
+def test_a_quiet_topic_is_waited_for_and_given_up(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
+    topic = Topic(trial.broker.address, trial.topic)
+    start = start_from_table(trial.spark, trial.pipeline, trial.table, topic)
+    BatchLoop(trial.spark, start, topic).follow(Patience(wait_seconds=0.5, give_up_seconds=1.5))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Raw schema from kafka read..."
+    assert (
+        lines[lines.index("Schema after conversion from value to json dataset...") + 2]
+        == " |-- id: long (nullable = true)"
+    )
+    assert lines[-7:] == [
+        "Total number of rows :0",
+        "Waiting for 0.5 seconds to see if messages come...",
+        "Total number of rows :0",
+        "Waiting for 0.5 seconds to see if messages come...",
+        "Total number of rows :0",
+        "Waiting for 0.5 seconds to see if messages come...",
+        "Waiting for 1.5 seconds for messages, aborting...",
+    ]

@@ -1,0 +1,93 @@
+"""The built zip through spark-submit: as cron runs it, beside another job, and on a real cluster."""
+
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from common.pipeline.base_load import load_base
+from common.settings.locations import location
+from common.settings.pipeline import read_pipeline
+from kafka_docker.embedded.ports import free_port
+from kafka_docker.embedded.spark_cluster import SparkCluster
+from tests.support.broker import Broker
+from tests.support.commands import ROOT, clean_environment, complaints, run
+
+HOUR = {"latitude": 51.5, "longitude": -0.5, "time": "2022-12-31T23:00", "temperature_2m": 1.5}
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Path:
+    """A temperatures table of one hour."""
+    rows = spark.createDataFrame(
+        [tuple(HOUR.values())], "latitude double, longitude double, time string, temperature_2m double"
+    )
+    rows.write.parquet(str(tmp_path / "base"))
+    load_base(
+        spark,
+        read_pipeline("temperatures"),
+        location(f"{tmp_path}/base"),
+        location(f"{tmp_path}/table"),
+        overwrite=False,
+    )
+    return tmp_path / "table"
+
+
+def event(**changed: float | str) -> tuple[bytes, bytes]:
+    content = HOUR | changed
+    key = {name: content[name] for name in ("latitude", "longitude", "time")}
+    return json.dumps(key).encode(), json.dumps(content).encode()
+
+
+def hours(table: Path) -> dict[str, float]:
+    """Time and temperature, read without Spark."""
+    rows = DeltaTable(table).to_pyarrow_table(columns=["time", "temperature_2m"]).to_pylist()
+    return {row["time"]: row["temperature_2m"] for row in rows}
+
+
+def test_a_job_runs_as_cron_runs_it(table: Path, broker: Broker, topic: str, tmp_path: Path) -> None:
+    broker.produce(topic, [event(temperature_2m=2.5), event(time="2023-01-01T00:00", temperature_2m=3.5)])
+    command = f"{ROOT}/submit/streaming_merge.sh --mode batch --once {table} {broker.address} {topic}"
+    done = run(["/usr/bin/env", "-i", f"ALLUVIUM_LOG_DIR={tmp_path}/log", "/bin/sh", "-c", command], environment={})
+    assert done.returncode == 0, done.stderr
+    assert "Total number of rows :2" in done.stdout.splitlines()
+    assert hours(table) == {"2022-12-31T23:00": 2.5, "2023-01-01T00:00": 3.5}
+    settled = [json.loads(line) for line in complaints(done)]
+    assert [line["event"] for line in settled] == ["settled"]
+    assert {"run_id", "job", "timestamp", "level"} <= settled[0].keys()
+
+
+def test_a_second_job_on_the_same_table_gives_up_at_once(table: Path, broker: Broker, topic: str) -> None:
+    with (table / "_alluvium" / "job.lock").open("a+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        held.write("run-1, process 4711 on elsewhere")
+        held.flush()
+        done = run(["submit/streaming_merge.sh", "--mode", "batch", "--once", table, broker.address, topic])
+    assert done.returncode == 75
+    (line,) = complaints(done)
+    assert f"{table} is in use by run-1, process 4711 on elsewhere, for " in line
+
+
+def test_a_merge_on_a_standalone_cluster(table: Path, broker: Broker, topic: str, tmp_path: Path) -> None:
+    broker.produce(topic, [event(time="2023-01-01T00:00", temperature_2m=3.5)])
+    cluster = SparkCluster(home=tmp_path / "cluster", port=free_port())
+    cluster.start()
+    try:
+        environment = clean_environment(
+            ALLUVIUM_MASTER=cluster.url, ALLUVIUM_SPARK_SECRET_FILE=str(cluster.secret_file)
+        )
+        command = ["submit/streaming_merge.sh", "--env", "standalone", "--mode", "stream", table, broker.address, topic]
+        done = run(command, environment=environment)
+        assert done.returncode == 0, done.stderr
+        assert executors_ran(cluster.folder)
+    finally:
+        cluster.stop()
+    assert hours(table) == {"2022-12-31T23:00": 1.5, "2023-01-01T00:00": 3.5}
+
+
+def executors_ran(folder: Path) -> bool:
+    """Each worker keeps the output of the executors it started."""
+    return any(folder.glob("worker-*/app-*/*/stderr"))

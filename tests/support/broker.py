@@ -1,0 +1,40 @@
+"""A running broker, seen by a test."""
+
+import uuid
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+
+class Broker:
+    """Topics and records on one broker."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.admin = AdminClient({"bootstrap.servers": address})
+
+    def create_topic(
+        self, name: str | None = None, *, partitions: int = 3, config: dict[str, str] | None = None
+    ) -> str:
+        name = name or f"topic-{uuid.uuid4().hex[:8]}"
+        new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config or {})
+        self.admin.create_topics([new])[name].result(timeout=30)
+        return name
+
+    def delete_topic(self, name: str) -> None:
+        self.admin.delete_topics([name])[name].result(timeout=30)
+
+    def produce(
+        self, topic: str, records: list[tuple[bytes | None, bytes | None]], partition: int | None = None
+    ) -> None:
+        """Key and value of each record, in order, all of them delivered or the test fails."""
+        failed: list[object] = []
+        producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True})
+        where = {} if partition is None else {"partition": partition}
+        for key, value in records:
+            producer.produce(
+                topic, key=key, value=value, on_delivery=lambda error, _: error and failed.append(error), **where
+            )
+            producer.poll(0)
+        assert producer.flush(30) == 0
+        assert not failed

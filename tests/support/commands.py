@@ -1,0 +1,35 @@
+"""The project's own commands, run as a user runs them."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# The JVM's own words at each start; every other line on stderr is ours.
+JVM_NOISE = "WARNING: Using incubator modules: jdk.incubator.vector"
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """The caller's environment without anything that steers Alluvium or Spark."""
+    ours = ("ALLUVIUM_", "SPARK_", "PYSPARK_", "PYTEST_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | extra
+
+
+def run(
+    command: Sequence[str | Path], *, environment: Mapping[str, str] | None = None, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=ROOT,
+        env=clean_environment() if environment is None else environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def complaints(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in done.stderr.splitlines() if line != JVM_NOISE]

@@ -1,0 +1,65 @@
+"""Pipeline files: read whole, refused with the path and the nearest key."""
+
+from pathlib import Path
+
+import pytest
+
+from common.errors import ConfigurationError
+from common.settings.pipeline import read_pipeline
+
+GOOD = """
+[source]
+topic = "t"
+columns = { id = "bigint", at = "string" }
+[target]
+keys = ["id"]
+"""
+
+
+@pytest.fixture
+def pipeline_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ALLUVIUM_PIPELINES", str(tmp_path))
+    return tmp_path / "mine.toml"
+
+
+def test_a_minimal_file_is_enough(pipeline_file: Path) -> None:
+    pipeline_file.write_text(GOOD)
+    pipeline = read_pipeline("mine")
+    assert pipeline.name == "mine"
+    assert pipeline.columns == ["id", "at"]
+    assert pipeline.source.max_records_per_batch == 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GOOD.replace("topic", "topik"), "unknown key 'source.topik'; did you mean 'topic'?"),
+        (GOOD + "[targt]\n", "unknown key 'targt'; did you mean 'target'?"),
+        (GOOD.replace('keys = ["id"]', ""), "target.keys: Field required"),
+        (GOOD.replace('["id"]', '["ide"]'), "target.keys: no column 'ide'; did you mean 'id'?"),
+        (GOOD.replace('["id"]', "[]"), "target.keys: List should have at least 1 item"),
+        (GOOD.replace("id = ", '"i d" = '), "a column is named with letters, digits and underscores"),
+        (GOOD.replace('"t"', "7"), "source.topic: Input should be a valid string"),
+        (GOOD.replace("[source]", "[source"), "at line 2"),
+    ],
+)
+def test_what_is_wrong_is_named(pipeline_file: Path, text: str, said: str) -> None:
+    pipeline_file.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        read_pipeline("mine")
+    assert said in str(caught.value)
+    assert str(pipeline_file) in str(caught.value)
+
+
+def test_an_unknown_pipeline_names_those_there_are(pipeline_file: Path) -> None:
+    pipeline_file.write_text(GOOD)
+    with pytest.raises(ConfigurationError, match="no pipeline 'yours'.*there are: mine"):
+        read_pipeline("yours")
+
+
+def test_every_pipeline_of_the_project_is_valid() -> None:
+    folder = Path(__file__).resolve().parents[2] / "conf" / "pipelines"
+    names = [file.stem for file in folder.glob("*.toml")]
+    assert "temperatures" in names
+    for name in names:
+        assert read_pipeline(name).name == name
