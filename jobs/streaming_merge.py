@@ -1,7 +1,6 @@
 """StreamingMerge: events of a Kafka topic into a Delta table, by the batch loop or by the stream."""
 
 import click
-from common.settings.brokers import bootstrap
 
 from common.cli import job
 from common.drivers.announce import print_plan
@@ -11,6 +10,7 @@ from common.drivers.stream import Stream, Trigger
 from common.ledger.lock import job_lock
 from common.plan.broker import Topic
 from common.session import start_session
+from common.settings.brokers import bootstrap
 from common.settings.locations import location, require_delta_table
 from common.settings.pipeline import read_pipeline
 

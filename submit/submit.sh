@@ -50,11 +50,13 @@ jvm=
 [ "$runtime" = spark-short ] && jvm="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 master=()
 [ -n "${ALLUVIUM_MASTER:-}" ] && master=(--master "$ALLUVIUM_MASTER")
-# In the environment, not on the command line, where every user of the machine could read it.
+# A driver takes the cluster's secret from its properties only, and on the command line every user of the machine could
+# read it: it joins the properties in a file that only we can read.
 secret=${ALLUVIUM_SPARK_SECRET_FILE:-${ALLUVIUM_SERVICES_DIR:-$home/var/services}/spark/secret}
 if [ "$environment" != local ] && [ -r "$secret" ]; then
-  _SPARK_AUTH_SECRET=$(cat "$secret")
-  export _SPARK_AUTH_SECRET
+  with_secret=$(dirname "$secret")/$environment.conf
+  (umask 077 && { cat "$conf"; printf '\nspark.authenticate.secret %s\n' "$(cat "$secret")"; } > "$with_secret")
+  conf=$with_secret
 fi
 jars=$(printf '%s,' "$home"/build/jars/spark/*.jar)
 

@@ -38,13 +38,22 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     builder = SparkSession.builder.appName("tests")
     for line in (ROOT / "conf" / "local.conf").read_text().splitlines():
         if line.strip() and not line.startswith("#"):
-            key, value = line.split(None, 1)
-            builder = builder.config(key, value)
-    jars = sorted(str(jar) for jar in (ROOT / "build" / "jars" / "spark").glob("*.jar"))
-    # Tests are short: one compiler tier, as submit/ chooses for short jobs.
-    jvm = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    log4j = f"-Dlog4j2.configurationFile=file:{ROOT}/conf/log4j2.properties -Dalluvium.log={work}/spark.log -Dalluvium.run=tests"
-    builder = builder.config("spark.jars", ",".join(jars)).config("spark.driver.extraJavaOptions", f"{jvm} {log4j}")
-    session = builder.config("spark.ui.enabled", "false").config("spark.sql.warehouse.dir", str(work)).getOrCreate()
+            builder = builder.config(*line.split(None, 1))
+    for key, value in of_tests(work).items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+def of_tests(work: Path) -> dict[str, str]:
+    """The jars, and what makes a session of many short queries quick: one compiler tier, one task a core, no UI."""
+    log4j = f"-Dlog4j2.configurationFile=file:{ROOT}/conf/log4j2.properties -Dalluvium.log={work}/spark.log"
+    return {
+        "spark.jars": ",".join(sorted(str(jar) for jar in (ROOT / "build" / "jars" / "spark").glob("*.jar"))),
+        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dalluvium.run=tests {log4j}",
+        "spark.master": "local[2]",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": str(work),
+    }

@@ -53,7 +53,7 @@ def test_what_is_wrong_is_named(pipeline_file: Path, text: str, said: str) -> No
 
 def test_an_unknown_pipeline_names_those_there_are(pipeline_file: Path) -> None:
     pipeline_file.write_text(GOOD)
-    with pytest.raises(ConfigurationError, match="no pipeline 'yours'.*there are: mine"):
+    with pytest.raises(ConfigurationError, match=r"no pipeline 'yours'.*there are: mine"):
         read_pipeline("yours")
 
 
