@@ -1,6 +1,7 @@
 """The edge of every job: logs, exit codes, and foreign errors turned into one line."""
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from types import TracebackType
@@ -10,6 +11,7 @@ import structlog
 
 from common.errors import AlluviumError
 from common.logs import configure_logs, log_file
+from common.settings.environment import launched_by_spark_submit
 
 P = ParamSpec("P")
 log = structlog.get_logger()
@@ -21,6 +23,7 @@ def job(name: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
     def decorate(function: Callable[P, None]) -> Callable[P, None]:
         @functools.wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> None:
+            separate_stderr()
             configure_logs(name)
             sys.excepthook = functools.partial(report_unexpected, name)
             try:
@@ -33,6 +36,21 @@ def job(name: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
         return run
 
     return decorate
+
+
+def separate_stderr() -> None:
+    """spark-submit merges a Python job's stderr into stdout (PythonRunner); write to its own stderr instead.
+
+    Where that is not a thing to open, a socket for example, the merged stream is still better than none.
+    """
+    if not launched_by_spark_submit():
+        return
+    try:
+        own = os.open(f"/proc/{os.getppid()}/fd/2", os.O_WRONLY | os.O_APPEND)
+    except OSError:
+        return
+    os.dup2(own, sys.stderr.fileno())
+    os.close(own)
 
 
 def report_unexpected(name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from tests.support.broker import Broker
+from tests.support.trial import Trial
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,6 +30,11 @@ def broker(kafka: Kafka) -> Broker:
 @pytest.fixture
 def topic(broker: Broker) -> str:
     return broker.create_topic()
+
+
+@pytest.fixture
+def trial(spark: SparkSession, broker: Broker, topic: str, tmp_path: Path) -> Trial:
+    return Trial(spark, broker, topic, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -39,5 +39,5 @@ def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
     what = "was recreated" if position.topic == name else f"is not '{position.topic}', which the table has read"
     raise StateError(
         f"topic '{name}' {what} (its id is {topic_id}, the table's {position.topic_id})",
-        "begin a new epoch on it with submit/epoch.sh",
+        "begin a new epoch on it with submit/epoch.sh --at beginning",
     )

@@ -30,6 +30,12 @@ class Commit:
         overwrites = self.info.get("operationParameters", {}).get("mode") == "Overwrite"
         return overwrites or self.operation.startswith(REPLACING)
 
+    @property
+    def restored_version(self) -> int | None:
+        """Where a RESTORE by version went back to."""
+        version = self.info.get("operationParameters", {}).get("version")
+        return int(version) if self.operation == "RESTORE" and version is not None else None
+
 
 class Commits:
     """Read from the log directly: no Spark job, and the transactions that no public API shows."""

@@ -32,7 +32,7 @@ class Ledger:
         if epoch is None:
             raise StateError(
                 f"{self._table} has no position of pipeline '{self._pipeline}'",
-                "load it with submit/temperatures_delta_processing.sh, or adopt it with submit/epoch.sh",
+                "load it with submit/temperatures_delta_processing.sh, or adopt it with submit/epoch.sh --at beginning",
             )
         app_id = f"{app_prefix(self._pipeline)}{epoch}"
         seq = transactions[app_id]
@@ -41,6 +41,17 @@ class Ledger:
                 return from_metadata(commit.info["userMetadata"])
             self._refuse_replaced(commit)
         return self._copied(epoch, seq)
+
+    def position_of_rows(self) -> Position | None:
+        """The position that the table's rows correspond to, also after a RESTORE; None where no commit tells."""
+        version, _ = self._commits.snapshot()
+        while (commit := self._commits.read(version)) is not None:
+            if any(app.startswith(app_prefix(self._pipeline)) for app in commit.transactions):
+                return from_metadata(commit.info["userMetadata"])
+            if commit.replaces_content and commit.restored_version is None:
+                return None
+            version = version - 1 if commit.restored_version is None else commit.restored_version
+        return None
 
     def epoch(self) -> int | None:
         """The newest epoch, whether or not it can still be continued."""
@@ -60,7 +71,7 @@ class Ledger:
         if text is None:
             raise StateError(
                 f"{self._table}: the log entry of transaction {seq} has expired and its copy is missing",
-                "begin a new epoch at known offsets with submit/epoch.sh",
+                "say where to go on with submit/epoch.sh --at beginning or --at end",
             )
         return from_metadata(text)
 
@@ -68,7 +79,7 @@ class Ledger:
         if commit.replaces_content:
             raise StateError(
                 f"{self._table}: version {commit.version} ({commit.operation}) replaced rows that were settled before",
-                "say where to go on with submit/epoch.sh",
+                "go on from what the rows correspond to with submit/epoch.sh --at table",
             )
 
 

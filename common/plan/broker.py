@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from common.errors import BrokerUnreachable, StateError, TopicMissing
 from common.plan.offsets import Available
 
-TIMEOUT_SECONDS = 15.0
+TIMEOUT_SECONDS = 10.0
 UNREACHABLE = {
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TRANSPORT,
@@ -48,6 +48,13 @@ class Topic:
             self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
         )
 
+    def at_time(self, milliseconds: int) -> dict[int, int]:
+        """Per partition the first offset at or after a time; its end where nothing is that young."""
+        _, partitions = self.describe()
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds))
+        ends = self.available().ends
+        return {partition: ends[partition] if offset < 0 else offset for partition, offset in found.items()}
+
     def _offsets(self, partitions: list[int], which: OffsetSpec) -> dict[int, int]:
         asked = self._admin.list_offsets(
             {TopicPartition(self.name, partition): which for partition in partitions},
@@ -58,7 +65,7 @@ class Topic:
 
     def _answer(self, future: "Future[Any]") -> Any:
         try:
-            return future.result(timeout=self._timeout + 5)
+            return future.result(timeout=self._timeout + 1)
         except KafkaException as error:
             self._translate(error)
         except TimeoutError as error:

@@ -55,7 +55,7 @@ def refuse_vanished(committed: Offsets, available: Available) -> None:
     if gone:
         raise StateError(
             f"the topic no longer has partition {gone[0]}, which the table has read",
-            "the topic was recreated: begin a new epoch with submit/epoch.sh",
+            "the topic was recreated: begin a new epoch with submit/epoch.sh --at beginning",
         )
 
 
@@ -64,7 +64,7 @@ def refuse_loss(partition: int, wanted: int, earliest: int) -> None:
         raise StateError(
             f"partition {partition}: offset {wanted} is wanted, {earliest} is the earliest left, "
             f"{earliest - wanted} records are lost",
-            "accept the loss with submit/epoch.sh --accept-loss",
+            "accept the loss and go on with submit/epoch.sh --at table",
         )
 
 
@@ -72,7 +72,7 @@ def refuse_overrun(partition: int, wanted: int, end: int) -> None:
     if wanted > end:
         raise StateError(
             f"partition {partition}: offset {wanted} is wanted, but the log ends at {end}",
-            "the topic was recreated or truncated: begin a new epoch with submit/epoch.sh",
+            "the topic was recreated or truncated: begin a new epoch with submit/epoch.sh --at beginning",
         )
 
 

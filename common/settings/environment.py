@@ -21,3 +21,8 @@ def pipelines_dir() -> Path:
 def run_id() -> str:
     """One id in every line of a run, Python's and the JVM's: submit/ sets it."""
     return os.environ.get("ALLUVIUM_RUN_ID") or f"run-{os.getpid()}"
+
+
+def launched_by_spark_submit() -> bool:
+    """The JVM is there first, and says where it listens."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ

@@ -39,7 +39,7 @@ class Connect(Service[ConnectDefinition]):
         logging = java.write_log4j2(self.folder / "log4j2.properties", self.definition.log_levels)
         run = java.jvm(self.definition.heap, {"log4j2.configurationFile": str(logging)})
         run += java.classpath(artifacts.jar_paths(self.definition.jars))
-        return [Command(name=self.name, argv=[*run, MAIN_CLASS, str(properties)])]
+        return [Command(argv=[*run, MAIN_CLASS, str(properties)])]
 
     def answers(self) -> bool:
         # Connect answers 404 for a while after its port opens.
@@ -53,6 +53,11 @@ class Connect(Service[ConnectDefinition]):
             "rest.advertised.host.name": settings.host(),
             "rest.advertised.port": self.port,
             "plugin.path": ",".join(str(plugin) for plugin in plugins),
+            # A connector names a password by its file, ${directory:FOLDER:password}: its configuration is no secret to
+            # anybody who can reach this port.
+            "config.providers": "directory",
+            "config.providers.directory.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+            "config.providers.directory.param.allowed.paths": str(self.home),
             # The other ways scan every class of every jar, which alone takes several seconds.
             "plugin.discovery": "service_load",
         }

@@ -28,7 +28,7 @@ class Kafka(Service[JvmDefinition]):
         run += java.classpath(artifacts.jar_paths(self.definition.jars))
         if not (self._data / "meta.properties").exists():
             self._format([*run, "kafka.tools.StorageTool"], properties)
-        return [Command(name=self.name, argv=[*run, "kafka.Kafka", str(properties)])]
+        return [Command(argv=[*run, "kafka.Kafka", str(properties)])]
 
     def answers(self) -> bool:
         return broker.answers(self.address)
@@ -48,6 +48,9 @@ class Kafka(Service[JvmDefinition]):
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": str(self._data),
+            # After a crash the broker is let in again only when the lease of its former self has ended: 9 s by default.
+            "broker.session.timeout.ms": 3000,
+            "broker.heartbeat.interval.ms": 1000,
         }
 
     def _format(self, storage_tool: list[str], properties: Path) -> None:

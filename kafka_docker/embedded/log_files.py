@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 TELLING = re.compile(r"error|fatal|exception|cannot|could not|failed|refused|denied|in use", re.IGNORECASE)
@@ -26,7 +26,7 @@ def telling_line(path: Path) -> str:
     return (telling or lines or [""])[-1][:300]
 
 
-def follow(paths: Sequence[Path]) -> Iterator[str]:
+def follow(paths: Sequence[Path]) -> Generator[str, None, None]:
     """New lines as they come, across restarts of the service, until the reader stops asking."""
     tails = [_Tail(path) for path in paths]
     try:

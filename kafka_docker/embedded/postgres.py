@@ -45,11 +45,13 @@ class Postgres(Service[PostgresDefinition]):
     def password(self) -> str:
         return self.password_file.read_text()
 
-    def run(self, sql: str, database: str | None = None) -> list[Row]:
+    def run(self, sql: str, database: str | None = None, timeout_s: float = 60) -> list[Row]:
         """Run SQL as the owner, in the service's database unless told otherwise."""
         address = (settings.host(), self.port)
         target = database or self.database
-        with Connection(address, user=self.user, password=self.password, database=target, timeout_s=30) as connection:
+        with Connection(
+            address, user=self.user, password=self.password, database=target, timeout_s=timeout_s
+        ) as connection:
             return connection.run(sql)
 
     def prepare(self) -> list[Command]:
@@ -60,11 +62,11 @@ class Postgres(Service[PostgresDefinition]):
         argv = [str(binaries / "postgres"), "-D", str(self._data_link.resolve())]
         for key, value in self._server_settings().items():
             argv += ["-c", f"{key}={value}"]
-        return [Command(name=self.name, argv=argv, account=self._account)]
+        return [Command(argv=argv, account=self._account)]
 
     def answers(self) -> bool:
         try:
-            return self.run("SELECT 1", MAINTENANCE_DATABASE) == [("1",)]
+            return self.run("SELECT 1", MAINTENANCE_DATABASE, timeout_s=5) == [("1",)]
         except (OSError, PostgresRefused):
             return False
 

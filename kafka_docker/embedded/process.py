@@ -32,7 +32,6 @@ class Account:
 class Command:
     """What to start."""
 
-    name: str
     argv: list[str]
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     account: Account = Account()

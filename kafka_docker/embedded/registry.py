@@ -24,9 +24,7 @@ class Registry(Service[RegistryDefinition]):
     def prepare(self) -> list[Command]:
         (archive,) = artifacts.jar_paths(self.definition.jars)
         (runner,) = artifacts.unpacked(archive).glob("*-runner.jar")
-        return [
-            Command(name=self.name, argv=[*java.jvm(self.definition.heap, self._properties()), "-jar", str(runner)])
-        ]
+        return [Command(argv=[*java.jvm(self.definition.heap, self._properties()), "-jar", str(runner)])]
 
     def answers(self) -> bool:
         return rest.request(self.address, "GET", f"{self.definition.api}/subjects").status == 200

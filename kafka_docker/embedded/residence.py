@@ -7,7 +7,7 @@ import stat
 import subprocess
 from pathlib import Path
 
-from kafka_docker.embedded.errors import FolderUnusable
+from kafka_docker.embedded.errors import FolderUnusable, ServiceError
 from kafka_docker.embedded.process import Account
 
 # Survives a restart of the machine, unlike /tmp, and everybody can reach it.
@@ -18,7 +18,12 @@ def account_instead_of_root(name: str) -> Account:
     """Who is not root can stay who he is."""
     if os.geteuid() != 0:
         return Account()
-    entry = pwd.getpwnam(name)
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise ServiceError(
+            f"PostgreSQL refuses to run as root, and there is no account {name}", "be another user"
+        ) from None
     return Account(entry.pw_uid, entry.pw_gid)
 
 

@@ -63,7 +63,7 @@ class SparkCluster(Service[SparkDefinition]):
 
     def _master(self) -> Command:
         arguments = ["--host", settings.host(), "--port", str(self.port), "--webui-port", str(self.ports[UI])]
-        return self._command(MASTER, "org.apache.spark.deploy.master.Master", arguments)
+        return self._command("org.apache.spark.deploy.master.Master", arguments)
 
     def _worker(self, name: str) -> Command:
         arguments = [
@@ -75,11 +75,11 @@ class SparkCluster(Service[SparkDefinition]):
             str(self.folder / name),
         ]
         offer = ["--cores", str(self.definition.worker_cores), "--memory", self.definition.worker_memory]
-        return self._command(name, "org.apache.spark.deploy.worker.Worker", [*arguments, *offer, self.url])
+        return self._command("org.apache.spark.deploy.worker.Worker", [*arguments, *offer, self.url])
 
-    def _command(self, name: str, main: str, arguments: list[str]) -> Command:
+    def _command(self, main: str, arguments: list[str]) -> Command:
         argv = [str(spark_home() / "bin" / "spark-class"), main, *arguments]
-        return Command(name=name, argv=argv, environment=self._environment())
+        return Command(argv=argv, environment=self._environment())
 
     def _environment(self) -> dict[str, str]:
         """Nothing of the caller's own Spark: its SPARK_CONF_DIR or SPARK_MASTER_OPTS are meant for other processes."""

@@ -1,89 +1,18 @@
 """Both drivers on a real broker and a real table: the table is the truth about where to go on."""
 
-import json
 import shutil
-import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
 from confluent_kafka.admin import NewPartitions
 from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
 
 from common.drivers.batch_loop import BatchLoop, Patience
 from common.drivers.start import start_from_table
-from common.drivers.stream import Stream, Trigger
 from common.errors import StateError
-from common.ledger.ledger import Ledger
-from common.ledger.position import Position
-from common.pipeline.base_load import load_base
 from common.pipeline.batch import BrokenRecords
 from common.plan.broker import Topic
-from common.settings.locations import Location, location
-from common.settings.pipeline import Pipeline
-from tests.support.broker import Broker
-
-BASE = [(1, "a", 1.0), (2, "a", 2.0)]
-Rows = set[tuple[int, str, float | None]]
-
-
-def pipeline(topic: str, *, max_records: int = 100) -> Pipeline:
-    return Pipeline.model_validate(
-        {
-            "name": "trial",
-            "source": {
-                "topic": topic,
-                "columns": {"id": "bigint", "part": "string", "degrees": "double"},
-                "max_records_per_batch": max_records,
-            },
-            "target": {"keys": ["id", "part"], "partition_by": ["part"]},
-        }
-    )
-
-
-def event(identity: int, part: str, degrees: float | None) -> tuple[bytes, bytes]:
-    key = json.dumps({"id": identity, "part": part}).encode()
-    return key, json.dumps({"id": identity, "part": part, "degrees": degrees}).encode()
-
-
-class Trial:
-    """One table and one topic, driven by hand."""
-
-    def __init__(self, spark: SparkSession, broker: Broker, topic: str, folder: Path) -> None:
-        self.spark, self.broker, self.topic = spark, broker, topic
-        self.pipeline = pipeline(topic)
-        self.table: Location = location(str(folder / "table"))
-        base = folder / "base"
-        spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(base))
-        load_base(spark, self.pipeline, location(str(base)), self.table, overwrite=False)
-
-    def run(self, mode: str) -> Position:
-        topic = Topic(self.broker.address, self.topic)
-        start = start_from_table(self.spark, self.pipeline, self.table, topic)
-        if mode == "stream":
-            stream = Stream(self.spark, start, topic)
-            stream.run(Trigger())
-            return stream.position
-        loop = BatchLoop(self.spark, start, topic)
-        loop.drain()
-        return loop.position
-
-    def rows(self) -> Rows:
-        rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()
-        assert len(rows) == len(set(rows)), "a row stands twice"
-        return {tuple(row) for row in rows}
-
-    def version(self) -> int:
-        return int(DeltaTable.forPath(self.spark, self.table.uri).history(1).first()["version"])
-
-    def position(self) -> Position:
-        return Ledger(self.spark, self.table.uri, "trial").position()
-
-
-@pytest.fixture
-def trial(spark: SparkSession, broker: Broker, topic: str, tmp_path: Path) -> Trial:
-    return Trial(spark, broker, topic, tmp_path)
+from tests.support.trial import Trial, event, pipeline
 
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
@@ -147,8 +76,7 @@ def test_an_added_partition_is_read_from_its_beginning(trial: Trial, mode: str) 
 def test_a_recreated_topic_is_refused(trial: Trial, mode: str) -> None:
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
     trial.run(mode)
-    trial.broker.delete_topic(trial.topic)
-    recreate(trial.broker, trial.topic)
+    trial.broker.recreate_topic(trial.topic)
     trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(50)])
     before = trial.version()
     with pytest.raises(StateError, match="was recreated"):
@@ -156,20 +84,12 @@ def test_a_recreated_topic_is_refused(trial: Trial, mode: str) -> None:
     assert trial.version() == before
 
 
-def recreate(broker: Broker, topic: str) -> None:
-    """The broker deletes in the background: try until the name is free."""
-    while topic in broker.admin.list_topics(timeout=10).topics:
-        time.sleep(0.1)
-    broker.create_topic(topic)
-
-
 @pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_lost_records_are_named_and_nothing_is_written(trial: Trial, mode: str) -> None:
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
     trial.run(mode)
     trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(9)], partition=0)
-    partition = TopicPartition(trial.topic, 0, 6)
-    trial.broker.admin.delete_records([partition])[partition].result(timeout=30)
+    trial.broker.delete_records(trial.topic, 0, before=6)
     before = trial.version()
     with pytest.raises(StateError, match="partition 0: offset 1 is wanted, 6 is the earliest left, 5 records are lost"):
         trial.run(mode)

@@ -122,12 +122,8 @@ def test_a_broker_keeps_its_records_when_it_is_killed_and_moved(tmp_path: Path) 
     before = Kafka(home=tmp_path, port=free_port())
     before.start()
     try:
+        broker.create_topic(before.address, "weather", partitions=1, config={}, if_not_exists=False)
         producer = Producer({"bootstrap.servers": before.address, "enable.idempotence": True})
-        subprocess.run(
-            [SERVICES, "create-topic", "weather"],
-            env=os.environ | {"ALLUVIUM_SERVICES_DIR": str(tmp_path)},
-            check=True,
-        )
         producer.produce("weather", value=b"7.5")
         assert producer.flush(20) == 0
     finally:
@@ -220,6 +216,7 @@ def test_a_row_travels_from_the_database_through_debezium_to_kafka(
     try:
         created = rest.request(connect.address, "POST", "/connectors", connector(postgres), timeout_s=60)
         assert created.status == 201, created
+        assert postgres.password not in json.dumps(rest.request(connect.address, "GET", "/connectors/cities").body)
         topic = "cities.public.city"
         await_topic(kafka, topic)
         postgres.run("UPDATE city SET name = 'Tromsø' WHERE id = 1")
@@ -245,7 +242,7 @@ def connector(postgres: Postgres) -> dict[str, object]:
             "database.hostname": "127.0.0.1",
             "database.port": postgres.port,
             "database.user": postgres.user,
-            "database.password": postgres.password,
+            "database.password": f"${{directory:{postgres.folder}:password}}",
             "database.dbname": postgres.database,
             "topic.creation.default.partitions": 1,
             "topic.creation.default.replication.factor": 1,

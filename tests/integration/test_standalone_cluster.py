@@ -15,18 +15,14 @@ from kafka_docker.embedded import process_table, rest
 from kafka_docker.embedded.ports import free_port, is_free
 from kafka_docker.embedded.spark_cluster import SparkCluster, spark_home
 
-WHERE_TASKS_RAN = """
-import os, time
+JOB = """
+import time
 from pyspark.sql import SparkSession
-
-def folder(_):
-    time.sleep(1)
-    return os.getcwd()
 
 spark = SparkSession.builder.getOrCreate()
 while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:  # the driver counts too
     time.sleep(0.1)
-print(sorted(set(spark.sparkContext.parallelize(range(4), 4).map(folder).collect())))
+print("rows:", spark.range(0, 1000, 1, 4).count())
 spark.stop()
 """
 
@@ -42,7 +38,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 def submission(cluster: SparkCluster, folder: Path, **properties: str) -> tuple[list[str], dict[str, str]]:
     """The command and the environment of a job that asks for both workers."""
     job = folder / "job.py"
-    job.write_text(WHERE_TASKS_RAN)
+    job.write_text(JOB)
     file = folder / "job.properties"
     common = {"spark.executor.memory": "512m", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
     file.write_text("".join(f"{key} {value}\n" for key, value in (common | properties).items()))
@@ -56,6 +52,16 @@ def submission(cluster: SparkCluster, folder: Path, **properties: str) -> tuple[
     ]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     return command, kept | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+
+
+def finished_executors(cluster: SparkCluster, worker: str) -> int:
+    """A worker hears of the end of its executor a moment after the job has ended."""
+    deadline = time.monotonic() + 30
+    while True:
+        seen = rest.request(f"127.0.0.1:{cluster.ports[worker]}", "GET", "/json/").body
+        if seen["finishedexecutors"] or time.monotonic() > deadline:
+            return len(seen["finishedexecutors"])
+        time.sleep(0.2)
 
 
 def seen_by_master(cluster: SparkCluster) -> Any:
@@ -80,8 +86,8 @@ def test_a_job_with_the_secret_runs_on_both_workers(cluster: SparkCluster, tmp_p
     )
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "/worker-1/" in done.stdout
-    assert "/worker-2/" in done.stdout
+    assert "rows: 1000" in done.stdout
+    assert [finished_executors(cluster, worker) for worker in ("worker-1", "worker-2")] == [1, 1]
 
 
 def test_a_job_without_the_secret_is_turned_away(cluster: SparkCluster, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """A running broker, seen by a test."""
 
+import time
 import uuid
 
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 
@@ -23,6 +24,17 @@ class Broker:
 
     def delete_topic(self, name: str) -> None:
         self.admin.delete_topics([name])[name].result(timeout=30)
+
+    def recreate_topic(self, name: str) -> None:
+        self.delete_topic(name)
+        while name in self.admin.list_topics(timeout=10).topics:
+            time.sleep(0.1)
+        self.create_topic(name)
+
+    def delete_records(self, topic: str, partition: int, *, before: int) -> None:
+        """What retention does, at once."""
+        place = TopicPartition(topic, partition, before)
+        self.admin.delete_records([place])[place].result(timeout=30)
 
     def produce(
         self, topic: str, records: list[tuple[bytes | None, bytes | None]], partition: int | None = None

@@ -1,0 +1,98 @@
+"""What an operator may say about the position: choose offsets, see the plan, and only then act."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+
+from common.drivers.start import refuse_other_topic
+from common.errors import UsageError
+from common.ledger.ledger import Ledger
+from common.pipeline.epoch import begin_epoch, offsets_of_rows, propose_epoch, within
+from common.plan.broker import Topic
+from common.plan.offsets import Offsets
+from common.settings.locations import Location
+from common.settings.pipeline import Pipeline
+
+# Given the table's ledger and the topic: the new offsets, and those they replace.
+Choice = Callable[[Ledger, Topic], tuple[dict[int, int], Offsets]]
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def act_on_proposal(
+    spark: SparkSession, pipeline: Pipeline, table: Location, topic: Topic, choice: Choice, *, execute: bool
+) -> None:
+    """Print the plan; begin the epoch only when told to."""
+    ledger = Ledger(spark, table.uri, pipeline.name)
+    offsets, before = choice(ledger, topic)
+    topic_id, _ = topic.describe()
+    proposal = propose_epoch(ledger, pipeline.name, topic.name, topic_id, offsets=offsets, before=before)
+    print(f"Epoch {proposal.position.epoch} of pipeline '{pipeline.name}' on topic '{topic.name}':")
+    for line in proposal.lines():
+        print(f"  {line}")
+    if not execute:
+        print("Nothing was changed; --execute does it.")
+        return
+    begin_epoch(spark, table.uri, proposal)
+    print("Done; the next run goes on from there.")
+
+
+def at_choice(at: str) -> Choice:
+    """`table`, `beginning` or `end`: for when the log cannot say, or the topic has changed."""
+
+    def choose(ledger: Ledger, topic: Topic) -> tuple[dict[int, int], Offsets]:
+        available = topic.available()
+        if at == "table":
+            return offsets_of_rows(ledger, topic.describe()[0], available)
+        return dict(available.earliest if at == "beginning" else available.ends), {}
+
+    return choose
+
+
+def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None, to_beginning: bool) -> Choice:
+    """Exactly one way of saying where to; the position itself must be in order."""
+    said = {"--to-time": to_time, "--to-offset": to_offset, "--by": by, "--to-beginning": to_beginning or None}
+    given = [name for name, value in said.items() if value is not None]
+    if len(given) != 1:
+        raise UsageError(f"{len(given)} places to rewind to", f"say exactly one of {', '.join(said)}")
+    named = parse_offsets(to_offset) if to_offset else {}
+    since = parse_time(to_time) if to_time else datetime.now(UTC) - parse_duration(by) if by else None
+
+    def choose(ledger: Ledger, topic: Topic) -> tuple[dict[int, int], Offsets]:
+        position, available = ledger.position(), topic.available()
+        refuse_other_topic(position, topic.name, topic.describe()[0])
+        if to_beginning:
+            return dict(available.earliest), position.offsets
+        if since is not None:
+            return topic.at_time(int(since.timestamp() * 1000)), position.offsets
+        chosen = within({**position.offsets, **named}, available)
+        for partition, offset in named.items():
+            if chosen.get(partition) != offset:
+                raise UsageError(
+                    f"partition {partition} has no offset {offset}", "see the plan of --to-beginning for what it has"
+                )
+        return chosen, position.offsets
+
+    return choose
+
+
+def parse_offsets(text: str) -> dict[int, int]:
+    if re.fullmatch(r"\d+=\d+(,\d+=\d+)*", text) is None:
+        raise UsageError(f"--to-offset '{text}' is not understood", "say partition=offset pairs, such as 0=15,1=20")
+    return {int(partition): int(offset) for partition, offset in (pair.split("=") for pair in text.split(","))}
+
+
+def parse_time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--to-time '{text}' is not understood", "say 2023-01-31 or 2023-01-31T12:00") from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def parse_duration(text: str) -> timedelta:
+    match = re.fullmatch(r"(\d+)([smhd])", text)
+    if match is None:
+        raise UsageError(f"duration '{text}' is not understood", "say 90s, 30m, 12h or 7d")
+    return timedelta(**{UNITS[match[2]]: int(match[1])})

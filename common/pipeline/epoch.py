@@ -1,0 +1,63 @@
+"""Epochs: the explicit acts that say where to go on when the table's log cannot, or should not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from common.errors import UsageError
+from common.ledger.ledger import Ledger, transaction
+from common.ledger.position import Position
+from common.merge.upsert import append_nothing
+from common.plan.offsets import Available, Offsets
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A new epoch as it would begin, and what that means for each partition."""
+
+    position: Position
+    before: Offsets
+
+    def lines(self) -> list[str]:
+        """One line a partition: from where to where, and what is read again or never read."""
+        return [self._line(partition, offset) for partition, offset in sorted(self.position.offsets.items())]
+
+    def _line(self, partition: int, offset: int) -> str:
+        if partition not in self.before:
+            return f"partition {partition}: begin at {offset}"
+        moved = offset - self.before[partition]
+        meaning = {-1: f"{-moved} read again", 0: "as it stands", 1: f"{moved} never read"}[(moved > 0) - (moved < 0)]
+        return f"partition {partition}: {self.before[partition]} to {offset}, {meaning}"
+
+
+def within(wanted: Offsets, available: Available) -> dict[int, int]:
+    """The wanted offsets, moved to the nearest that the topic has; a partition not named begins at its first."""
+    return {
+        partition: min(max(wanted.get(partition, 0), available.earliest[partition]), end)
+        for partition, end in sorted(available.ends.items())
+    }
+
+
+def propose_epoch(
+    ledger: Ledger, pipeline: str, topic: str, topic_id: str, *, offsets: Mapping[int, int], before: Offsets
+) -> Proposal:
+    return Proposal(Position(pipeline, (ledger.epoch() or 0) + 1, 0, topic, topic_id, offsets), before)
+
+
+def offsets_of_rows(ledger: Ledger, topic_id: str, available: Available) -> tuple[dict[int, int], Offsets]:
+    """Where the table's own rows end: the new offsets, and the table's."""
+    position = ledger.position_of_rows()
+    if position is None or position.topic_id not in {None, topic_id}:
+        why = (
+            "the table's rows belong to no position" if position is None else "the table's position is in another topic"
+        )
+        raise UsageError(why, "say where to begin: --at beginning or --at end")
+    return within(position.offsets, available), position.offsets
+
+
+def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:
+    """The act itself: an empty commit that carries the new position."""
+    with transaction(spark, proposal.position):
+        append_nothing(spark, table)
+    Ledger(spark, table, proposal.position.pipeline).copy(proposal.position)

@@ -1,0 +1,126 @@
+"""Epochs and rewinds: the plan first, and only with --execute the act."""
+
+import pytest
+from delta.tables import DeltaTable
+
+from common.drivers.operator import Choice, act_on_proposal, at_choice, parse_duration, rewind_choice
+from common.errors import StateError, UsageError
+from common.plan.broker import Topic
+from tests.support.trial import Trial, event
+
+
+def act(trial: Trial, choice: Choice, *, execute: bool = True) -> None:
+    topic = Topic(trial.broker.address, trial.topic)
+    act_on_proposal(trial.spark, trial.pipeline, trial.table, topic, choice, execute=execute)
+
+
+def rewind(**said: str | bool) -> Choice:
+    nothing: dict[str, str | bool | None] = {"to_time": None, "to_offset": None, "by": None, "to_beginning": False}
+    return rewind_choice(**(nothing | said))  # type: ignore[arg-type]
+
+
+def test_a_plan_changes_nothing_and_says_what_it_means(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
+    trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(5)], partition=0)
+    trial.run("batch")
+    before = trial.version()
+    capsys.readouterr()
+    act(trial, rewind(to_offset="0=2"), execute=False)
+    assert capsys.readouterr().out.splitlines() == [
+        f"Epoch 2 of pipeline 'trial' on topic '{trial.topic}':",
+        "  partition 0: 5 to 2, 3 read again",
+        "  partition 1: 0 to 0, as it stands",
+        "  partition 2: 0 to 0, as it stands",
+        "Nothing was changed; --execute does it.",
+    ]
+    assert trial.version() == before
+
+
+def test_a_rewind_reads_again_and_the_rows_stay_the_same(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(number, "b", float(number)) for number in range(5)], partition=0)
+    trial.run("batch")
+    settled = trial.rows()
+    act(trial, rewind(to_beginning=True))
+    assert (trial.position().epoch, trial.position().seq, trial.position().offsets[0]) == (2, 0, 0)
+    assert trial.run("stream").offsets[0] == 5
+    assert trial.rows() == settled
+
+
+def test_a_loss_is_accepted_by_going_on_at_what_is_left(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
+    trial.run("batch")
+    trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(10, 16)], partition=0)
+    trial.broker.delete_records(trial.topic, 0, before=5)
+    act(trial, at_choice("table"))
+    trial.run("batch")
+    assert {number for number, _, _ in trial.rows()} == {1, 2, 3, 14, 15}
+
+
+def test_after_a_restore_it_goes_on_where_the_restored_rows_end(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run("batch")
+    trial.broker.produce(trial.topic, [event(4, "b", 4.0)])
+    trial.run("batch")
+    settled = trial.rows()
+    DeltaTable.forPath(trial.spark, trial.table.uri).restoreToVersion(1)
+    act(trial, at_choice("table"))
+    assert sum(trial.position().offsets.values()) == 1
+    trial.run("batch")
+    assert trial.rows() == settled
+
+
+def test_a_recreated_topic_begins_anew(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run("batch")
+    trial.broker.recreate_topic(trial.topic)
+    trial.broker.produce(trial.topic, [event(5, "b", 5.0)])
+    with pytest.raises(UsageError, match="in another topic; say where to begin: --at beginning or --at end"):
+        act(trial, at_choice("table"))
+    act(trial, at_choice("beginning"))
+    trial.run("stream")
+    assert {number for number, _, _ in trial.rows()} == {1, 2, 3, 5}
+
+
+def test_a_table_of_another_writer_is_adopted(trial: Trial) -> None:
+    trial.spark.read.format("delta").load(trial.table.uri).write.format("delta").save(f"{trial.table.uri}-other")
+    trial.table = type(trial.table)(f"{trial.table.uri}-other", None)
+    with pytest.raises(StateError, match=r"has no position of pipeline 'trial'.*submit/epoch\.sh"):
+        trial.position()
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    act(trial, at_choice("end"))
+    trial.broker.produce(trial.topic, [event(4, "b", 4.0)])
+    trial.run("batch")
+    assert {number for number, _, _ in trial.rows()} == {1, 2, 4}
+
+
+def test_offsets_that_the_topic_does_not_have_are_refused(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
+    trial.run("batch")
+    with pytest.raises(UsageError, match="partition 0 has no offset 9"):
+        act(trial, rewind(to_offset="0=9"))
+    with pytest.raises(UsageError, match="partition 7 has no offset 0"):
+        act(trial, rewind(to_offset="7=0"))
+
+
+def test_a_time_before_every_record_is_the_beginning(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
+    trial.run("batch")
+    act(trial, rewind(to_time="2020-01-01"))
+    assert trial.position().offsets[0] == 0
+    act(trial, rewind(by="0s"))
+    assert trial.position().offsets[0] == 1
+
+
+@pytest.mark.parametrize("said", [{}, {"by": "1h", "to_beginning": True}])
+def test_exactly_one_place_is_said(said: dict[str, str | bool]) -> None:
+    with pytest.raises(UsageError, match="say exactly one of --to-time, --to-offset, --by, --to-beginning"):
+        rewind(**said)
+
+
+@pytest.mark.parametrize("said", [{"to_time": "tomorrow"}, {"to_offset": "1:2"}, {"by": "2 weeks"}])
+def test_what_is_not_understood_is_named(said: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=next(iter(said.values()))):
+        rewind(**said)
+
+
+def test_durations() -> None:
+    assert [parse_duration(text).total_seconds() for text in ("90s", "30m", "12h", "7d")] == [90, 1800, 43200, 604800]

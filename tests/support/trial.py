@@ -1,0 +1,74 @@
+"""One table and one topic, driven by hand inside this process."""
+
+import json
+from pathlib import Path
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from common.drivers.batch_loop import BatchLoop
+from common.drivers.start import start_from_table
+from common.drivers.stream import Stream, Trigger
+from common.ledger.ledger import Ledger
+from common.ledger.position import Position
+from common.pipeline.base_load import load_base
+from common.plan.broker import Topic
+from common.settings.locations import Location, location
+from common.settings.pipeline import Pipeline
+from tests.support.broker import Broker
+
+BASE = [(1, "a", 1.0), (2, "a", 2.0)]
+Rows = set[tuple[int, str, float | None]]
+
+
+def pipeline(topic: str, *, max_records: int = 100) -> Pipeline:
+    return Pipeline.model_validate(
+        {
+            "name": "trial",
+            "source": {
+                "topic": topic,
+                "columns": {"id": "bigint", "part": "string", "degrees": "double"},
+                "max_records_per_batch": max_records,
+            },
+            "target": {"keys": ["id", "part"], "partition_by": ["part"]},
+        }
+    )
+
+
+def event(identity: int, part: str, degrees: float | None) -> tuple[bytes, bytes]:
+    key = json.dumps({"id": identity, "part": part}).encode()
+    return key, json.dumps({"id": identity, "part": part, "degrees": degrees}).encode()
+
+
+class Trial:
+    """One table and one topic, driven by hand."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, topic: str, folder: Path) -> None:
+        self.spark, self.broker, self.topic = spark, broker, topic
+        self.pipeline = pipeline(topic)
+        self.table: Location = location(str(folder / "table"))
+        base = folder / "base"
+        spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(base))
+        load_base(spark, self.pipeline, location(str(base)), self.table, overwrite=False)
+
+    def run(self, mode: str) -> Position:
+        topic = Topic(self.broker.address, self.topic)
+        start = start_from_table(self.spark, self.pipeline, self.table, topic)
+        if mode == "stream":
+            stream = Stream(self.spark, start, topic)
+            stream.run(Trigger())
+            return stream.position
+        loop = BatchLoop(self.spark, start, topic)
+        loop.drain()
+        return loop.position
+
+    def rows(self) -> Rows:
+        rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()
+        assert len(rows) == len(set(rows)), "a row stands twice"
+        return {tuple(row) for row in rows}
+
+    def version(self) -> int:
+        return int(DeltaTable.forPath(self.spark, self.table.uri).history(1).first()["version"])
+
+    def position(self) -> Position:
+        return Ledger(self.spark, self.table.uri, "trial").position()
