@@ -20,13 +20,21 @@ find_python() {
 }
 
 check_java() {
-  local java="${JAVA_HOME:+$JAVA_HOME/bin/}java" version
-  version=$("$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p') || true
+  local java="${JAVA_HOME:+$JAVA_HOME/bin/}java" said version
+  said=$("$java" -XshowSettings:properties -version 2>&1) || true
+  version=$(sed -n 's/.* version "\([0-9]*\).*/\1/p' <<<"$said")
   [ -n "$version" ] || fail "no Java found (tried '$java'); install a Java 17 runtime, or set JAVA_HOME to one"
   case "$version" in
     17|18|19|2[0-3]) ;;
     *) fail "Java $version found ('$java'), Spark 4.0 needs 17 to 23; install Java 17, or set JAVA_HOME to one" ;;
   esac
+  java_home=$(sed -n 's/^ *java\.home = //p' <<<"$said")
+}
+
+# Cron's PATH is short: where Java is, is written down for the jobs.
+remember_java() {
+  mkdir -p build
+  [ "$(cat build/java_home 2>/dev/null)" = "$java_home" ] || echo "$java_home" > build/java_home
 }
 
 build_environment() {
@@ -60,6 +68,7 @@ main() {
   python=$(find_python)
   check_java
   build_environment "$python"
+  remember_java
   if [ "${1:-}" = "--jars" ]; then
     shift
     exec .venv/bin/python submit/jars.py fetch "$@"

@@ -81,6 +81,7 @@ class Service(ABC, Generic[D]):
             ports.require_free(self.name, self.ports)
         with self._alone():
             if self.running:
+                self.ports = self._running_ports() or self.ports
                 self._require_as_asked()
                 return False
             ports.require_free(self.name, self.ports)
