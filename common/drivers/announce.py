@@ -2,7 +2,6 @@
 
 from pyspark.sql import DataFrame
 
-from common.decode.json import schema_of
 from common.drivers.start import Start
 from common.plan.offsets import plan
 from common.settings.pipeline import Pipeline
@@ -13,7 +12,7 @@ def announce_schemas(rows: DataFrame, pipeline: Pipeline) -> None:
     rows.printSchema()
     print(f"Converting to a regular {pipeline.source.format} df from value column")
     print(f"Schema after conversion from value to {pipeline.source.format} dataset...")
-    rows.sparkSession.createDataFrame([], schema_of(pipeline.source.columns)).printSchema()
+    rows.sparkSession.createDataFrame([], pipeline.source.ddl).printSchema()
 
 
 def print_rows(count: int) -> None:
@@ -24,6 +23,6 @@ def print_plan(start: Start) -> None:
     """What the next batch would read; nothing is read or written for it."""
     planned = plan(start.position.offsets, start.available, start.settling.pipeline.source.max_records_per_batch)
     where = f"Epoch {start.position.epoch}, transaction {start.position.seq + 1}"
-    print(f"{where}: {planned.records} records of {start.settling.topic}")
+    print(f"{where}: {planned.records} records of {start.settling.topic.name}")
     for partition, end in sorted(planned.end.items()):
         print(f"  partition {partition}: offsets {planned.start[partition]} to {end}")

@@ -78,7 +78,7 @@ class BatchLoop:
         result = run_batch(self._settling, self.position, planned, rows)
         self.position = result.position
         print_rows(result.rows_read)
-        log.info("settled", seq=result.position.seq, rows=result.rows_read, merged=result.rows_merged)
+        log.info("settled", seq=result.position.seq, **result.figures())
 
 
 def spoken(seconds: float, minute: str = "minute") -> str:

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from common.errors import StateError
 from common.ledger.ledger import Ledger
 from common.ledger.position import Position
+from common.merge.side_tables import undo_provisional
 from common.pipeline.batch import Settling
 from common.plan.broker import Topic
 from common.plan.offsets import Available, starting_offsets
@@ -26,10 +27,11 @@ class Start:
 def start_from_table(spark: SparkSession, pipeline: Pipeline, table: Location, topic: Topic) -> Start:
     topic_id, _ = topic.describe()
     position = Ledger(spark, table.uri, pipeline.name).position()
+    undo_provisional(spark, table.uri, position.epoch, position.seq)
     refuse_other_topic(position, topic.name, topic_id)
     available = topic.available()
     starting_offsets(position.offsets, available)
-    return Start(Settling(pipeline, table.uri, topic.name, topic_id), position, available)
+    return Start(Settling(pipeline, table.uri, topic, topic_id), position, available)
 
 
 def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:

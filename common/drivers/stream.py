@@ -95,7 +95,7 @@ class Stream:
         result = run_batch(self._settling, self.position, planned, rows)
         self.position = result.position
         print_rows(result.rows_read)
-        log.info("settled", seq=result.position.seq, rows=result.rows_read, merged=result.rows_merged)
+        log.info("settled", seq=result.position.seq, **result.figures())
 
     def _planned(self, batch_id: int) -> Plan:
         """What Spark planned, from its own log: never the least and greatest offset of the rows, which gaps falsify."""

@@ -61,6 +61,15 @@ class Ledger:
         """The newest committed sequence number of the position's epoch."""
         return self._commits.snapshot()[1].get(position.app_id)
 
+    def metrics(self, position: Position) -> dict[str, str]:
+        """What the commit of this position says of itself."""
+        for commit in self._commits.backwards(self._commits.snapshot()[0]):
+            if commit.transactions.get(position.app_id) == position.seq:
+                return dict(commit.info.get("operationMetrics", {}))
+        raise StateError(
+            f"{self._table}: the commit of transaction {position.seq} is not in the log", "run the job again"
+        )
+
     def copy(self, position: Position) -> None:
         """Keep the position beside the log: it answers when the log entry has expired."""
         self._copies.write(copy_name(position.epoch, position.seq), position.to_metadata())

@@ -1,23 +1,38 @@
-"""The way of one batch, called by both drivers: decode, fold, merge, and the position in the same commit."""
+"""The way of one batch, called by both drivers: decode, divide, fold, account, and one commit of rows and position."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 
+import structlog
+from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from common.decode.json import EVENT, is_broken, with_event
+from common.account.outcome import Outcome, check_outcome, outcome
+from common.account.tally import check_gaps, check_tally, tally, totals
+from common.decode.json import JSON, TEXT, json_verdicts, with_event
+from common.divide.fate import FATE, LATE, MERGE, QUARANTINED, pipeline_verdicts, with_fate
+from common.divide.verdict import with_reason
 from common.errors import AlluviumError
-from common.fold.latest import latest_per_key
 from common.ledger.ledger import Ledger, transaction
 from common.ledger.position import Position
-from common.merge.upsert import append_nothing, merge_latest
+from common.merge.side_tables import append_late, append_quarantined, undo_provisional
+from common.merge.upsert import append_nothing, count_superseded, merge_latest
+from common.plan.broker import Topic
 from common.plan.offsets import Plan
+from common.read.kafka import as_records
 from common.settings.pipeline import Pipeline
 
+log = structlog.get_logger()
+ATTEMPTS = 6
+FIRST_PAUSE_SECONDS = 0.5
 
-class BrokenRecords(AlluviumError):
-    """Records that cannot be merged; the batch is not begun."""
+
+class TooManyBadRecords(AlluviumError):
+    """So many records are turned away that something is wrong with all of them."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +40,17 @@ class BatchResult:
     """What a batch did, and where the next one begins."""
 
     position: Position
-    rows_read: int
-    rows_merged: int
+    fates: dict[str, int]
+    gaps: int
+    outcome: Outcome
+
+    @property
+    def rows_read(self) -> int:
+        return sum(self.fates.values())
+
+    def figures(self) -> dict[str, int]:
+        """What is worth a line in the log: every row's fate, and what the commit did."""
+        return {"rows": self.rows_read, **self.fates, "gaps": self.gaps, **asdict(self.outcome)}
 
 
 @dataclass(frozen=True)
@@ -35,7 +59,7 @@ class Settling:
 
     pipeline: Pipeline
     table: str
-    topic: str
+    topic: Topic
     topic_id: str
 
 
@@ -45,40 +69,88 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     The session is the rows' own: in foreachBatch it is a clone, and MERGE reads the transaction from the session
     that owns the table.
     """
-    spark = rows.sparkSession
-    pipeline = settling.pipeline
-    # Read once: another read of the same range could meet a log that retention has shortened meanwhile.
-    events = with_event(rows, pipeline.source.columns).localCheckpoint()
-    rows_read = refuse_broken(events, pipeline.target.keys)
-    changes = with_derived(events.select("offset", f"{EVENT}.*"), pipeline)
-    latest = latest_per_key(changes, pipeline.target.keys, pipeline.columns).localCheckpoint()
-    rows_merged = latest.count()
+    # Materialised once: another read of the same range could meet a log that retention has shortened meanwhile.
+    judged = with_fates(rows, settling.pipeline).localCheckpoint()
+    counted = tally(judged)
+    check_tally(counted, planned)
+    gaps = check_gaps(judged, counted, planned, settling.topic.is_empty)
+    fates = totals(counted)
+    refuse_too_many_bad(fates, settling.pipeline.quality.max_bad_ratio)
     following = position.advanced(settling.topic_id, planned.end)
-    with transaction(spark, following):
-        if rows_merged:
-            merge_latest(DeltaTable.forPath(spark, settling.table), latest, pipeline.target.keys, pipeline.columns)
-        else:
-            append_nothing(spark, settling.table)
-    Ledger(spark, settling.table, pipeline.name).copy(following)
-    return BatchResult(following, rows_read, rows_merged)
+    found = commit(settling, following, judged, fates)
+    ledger = Ledger(rows.sparkSession, settling.table, settling.pipeline.name)
+    ledger.copy(following)
+    return BatchResult(following, fates, gaps, found)
+
+
+def with_fates(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Decoded, derived, judged, folded: every record with its event and its fate."""
+    source = pipeline.source
+    decoded = with_event(as_records(rows), source.columns, source.max_record_bytes)
+    verdicts = [*json_verdicts(source.columns, source.max_record_bytes), *pipeline_verdicts(pipeline)]
+    judged = with_reason(with_derived(decoded, pipeline), verdicts).drop(TEXT, JSON)
+    return with_fate(judged, pipeline)
 
 
 def with_derived(events: DataFrame, pipeline: Pipeline) -> DataFrame:
     return events.withColumns({name: F.expr(sql) for name, sql in pipeline.target.derived.items()})
 
 
-def refuse_broken(events: DataFrame, keys: list[str]) -> int:
-    """The number of rows, all of them sound; else an error that names the first that is not."""
-    broken = is_broken(keys)
-    (counted,) = events.agg(
-        F.count("*").alias("rows"),
-        F.count_if(broken).alias("broken"),
-        F.min(F.when(broken, F.struct("partition", "offset"))).alias("first"),
-    ).collect()
-    if counted["broken"]:
-        raise BrokenRecords(
-            f"{counted['broken']} of {counted['rows']} records cannot be decoded, the first at partition "
-            f"{counted['first']['partition']}, offset {counted['first']['offset']}",
-            "nothing was written; correct the producer or the pipeline's columns",
+def refuse_too_many_bad(fates: dict[str, int], max_ratio: float) -> None:
+    bad, read = fates[QUARANTINED], sum(fates.values())
+    if bad > max_ratio * read:
+        raise TooManyBadRecords(
+            f"{bad} of {read} records would be quarantined, more than max_bad_ratio {max_ratio:g} allows",
+            "nothing was written; correct the producer or the pipeline file, or allow more",
         )
-    return int(counted["rows"])
+
+
+def commit(settling: Settling, following: Position, judged: DataFrame, fates: dict[str, int]) -> Outcome:
+    """Side tables first, the table last: its commit is the moment at which the batch has happened."""
+    spark, pipeline = judged.sparkSession, settling.pipeline
+    if fates[QUARANTINED]:
+        append_quarantined(judged, settling.table, following)
+    if fates[LATE] and pipeline.late is not None and pipeline.late.action == "keep":
+        append_late(judged, settling.table, following, pipeline.columns)
+    changes = judged.where(F.col(FATE) == MERGE).select(*pipeline.columns)
+    superseded = commit_with_retries(settling, following, changes, fates[MERGE])
+    found = outcome(Ledger(spark, settling.table, pipeline.name).metrics(following), superseded)
+    check_outcome(found, fates[MERGE])
+    return found
+
+
+def commit_with_retries(settling: Settling, following: Position, changes: DataFrame, to_merge: int) -> int:
+    """The same rows until they are in, or until it is clear that they cannot be. Gives how many were superseded."""
+    spark, target = changes.sparkSession, settling.pipeline.target
+    for attempt in range(1, ATTEMPTS + 1):
+        superseded = count_superseded(DeltaTable.forPath(spark, settling.table), changes, target.keys, target.sequence)
+        try:
+            write(settling, following, changes, to_merge)
+        except (PySparkException, Py4JError) as error:
+            if has_landed(settling, following, changes):
+                log.warning("the commit had landed although its answer was lost", seq=following.seq)
+                return superseded
+            if attempt == ATTEMPTS or not isinstance(error, DeltaConcurrentModificationException):
+                undo_provisional(spark, settling.table, following.epoch, following.seq - 1)
+                raise
+            log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
+            time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+        else:
+            return superseded
+    raise AssertionError("the last attempt returns or raises")
+
+
+def has_landed(settling: Settling, following: Position, changes: DataFrame) -> bool:
+    """A commit can succeed and its answer be lost: only the table's log knows."""
+    return Ledger(changes.sparkSession, settling.table, following.pipeline).sequence(following) == following.seq
+
+
+def write(settling: Settling, following: Position, changes: DataFrame, to_merge: int) -> None:
+    """The transaction is set anew for each attempt: Delta may have cleared it before the commit failed."""
+    spark, target = changes.sparkSession, settling.pipeline.target
+    with transaction(spark, following):
+        if to_merge:
+            table = DeltaTable.forPath(spark, settling.table)
+            merge_latest(table, changes, target.keys, settling.pipeline.columns, target.sequence)
+        else:
+            append_nothing(spark, settling.table)

@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from common.errors import BrokerUnreachable, StateError, TopicMissing
@@ -54,6 +54,30 @@ class Topic:
         found = self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds))
         ends = self.available().ends
         return {partition: ends[partition] if offset < 0 else offset for partition, offset in found.items()}
+
+    def is_empty(self, partition: int, first: int, after: int) -> bool:
+        """Whether the log holds no committed record from `first` to before `after`: transaction markers and compaction
+        leave such gaps, and only a consumer can tell them from records that a reader has missed."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.brokers,
+                "group.id": "alluvium-gaps",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "error",
+            }
+        )
+        try:
+            consumer.assign([TopicPartition(self.name, partition, first)])
+            message = consumer.poll(self._timeout)
+        finally:
+            consumer.close()
+        if message is None:
+            raise self._unreachable(f"no answer about offset {first} of partition {partition}")
+        if message.error() is not None and message.error().code() != KafkaError._PARTITION_EOF:
+            self._translate(KafkaException(message.error()))
+        return bool(message.offset() >= after)
 
     def _offsets(self, partitions: list[int], which: OffsetSpec) -> dict[int, int]:
         asked = self._admin.list_offsets(

@@ -3,8 +3,12 @@
 import json
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from common.plan.offsets import Offsets, Plan, to_json
+
+# Where a record itself is kept, so that an event may have columns called key, offset or timestamp too.
+RECORD = "_record"
 
 
 def kafka_options(brokers: str) -> dict[str, str]:
@@ -17,6 +21,11 @@ def kafka_options(brokers: str) -> dict[str, str]:
         "kafka.default.api.timeout.ms": "30000",
         "kafka.request.timeout.ms": "25000",
     }
+
+
+def as_records(rows: DataFrame) -> DataFrame:
+    """The whole record in one struct: it goes with the event to the end, and into quarantine if need be."""
+    return rows.select(F.struct("key", "value", "topic", "partition", "offset", "timestamp").alias(RECORD))
 
 
 def read_range(spark: SparkSession, brokers: str, topic: str, planned: Plan) -> DataFrame:

@@ -11,6 +11,11 @@ from common.errors import ConfigurationError
 from common.settings.environment import pipelines_dir
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+KIND = re.compile(r"string|boolean|int|bigint|float|double|date|timestamp|decimal\(\d+,\d+\)")
+# The order of events is their place in the topic, unless a column says it.
+POSITION = "position"
+DURATION = re.compile(r"(?P<number>[1-9]\d*)(?P<unit>[smhd])")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def identifier(name: str) -> str:
@@ -20,7 +25,30 @@ def identifier(name: str) -> str:
     return name
 
 
+def kind(name: str) -> str:
+    if KIND.fullmatch(name) is None:
+        known = "string, boolean, int, bigint, float, double, date, timestamp, decimal(p,s)"
+        raise ValueError(f"'{name}' is not a column's type; known: {known}")
+    return name
+
+
+def duration(text: str) -> str:
+    if DURATION.fullmatch(text) is None:
+        raise ValueError(f"'{text}' is not a duration; use 90s, 30m, 12h or 5d")
+    return text
+
+
+def seconds(text: str) -> int:
+    """The length of a duration as pipeline files write it."""
+    match = DURATION.fullmatch(text)
+    if match is None:
+        raise ConfigurationError(f"'{text}' is not a duration", "use 90s, 30m, 12h or 5d")
+    return int(match["number"]) * SECONDS[match["unit"]]
+
+
 Column = Annotated[str, AfterValidator(identifier)]
+Kind = Annotated[str, AfterValidator(kind)]
+Duration = Annotated[str, AfterValidator(duration)]
 
 
 class Section(BaseModel):
@@ -35,18 +63,47 @@ class Source(Section):
     topic: str
     brokers: str = "localhost:9092"
     format: Literal["json"] = "json"
-    columns: dict[Column, str] = Field(min_length=1)
+    columns: dict[Column, Kind] = Field(min_length=1)
+    null_value: Literal["skip", "quarantine"] = "quarantine"
     max_records_per_batch: int = Field(default=100_000, ge=1)
+    max_record_bytes: int = Field(default=1_048_576, ge=1)
+
+    @property
+    def ddl(self) -> str:
+        return ", ".join(f"`{name}` {kind}" for name, kind in self.columns.items())
 
 
 class Target(Section):
     """The Delta table that events settle in."""
 
     keys: list[Column] = Field(min_length=1)
-    sequence: Literal["position"] = "position"
+    sequence: Column = POSITION
     derived: dict[Column, str] = {}
     partition_by: list[Column] = []
     properties: dict[str, str] = {}
+
+
+class Rule(Section):
+    """What every event must fulfil, as an SQL condition that the pipeline's owner writes on purpose."""
+
+    name: Column
+    check: str
+
+
+class Quality(Section):
+    """When an event is turned away, and when so many are that the pipeline stops instead."""
+
+    rules: list[Rule] = []
+    max_bad_ratio: float = Field(default=1.0, ge=0, le=1)
+
+
+class Late(Section):
+    """Events too old or too far in the future, by an event column against the record's own timestamp."""
+
+    column: Column
+    bound: Duration | None = None
+    action: Literal["discard", "keep"] = "discard"
+    future_bound: Duration | None = None
 
 
 class Pipeline(Section):
@@ -55,14 +112,21 @@ class Pipeline(Section):
     name: Column
     source: Source
     target: Target
+    quality: Quality = Quality()
+    late: Late | None = None
 
     @model_validator(mode="after")
     def columns_exist(self) -> Self:
         known = self.columns
-        for part, names in (("keys", self.target.keys), ("partition_by", self.target.partition_by)):
+        named = {"target.keys": self.target.keys, "target.partition_by": self.target.partition_by}
+        if self.target.sequence != POSITION:
+            named["target.sequence"] = [self.target.sequence]
+        if self.late is not None:
+            named["late.column"] = [self.late.column]
+        for part, names in named.items():
             for name in names:
                 if name not in known:
-                    raise ValueError(f"target.{part}: no column '{name}'{nearest(name, known)}")
+                    raise ValueError(f"{part}: no column '{name}'{nearest(name, known)}")
         return self
 
     @property

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewPartitions
 from delta.tables import DeltaTable
+from pyspark.sql import functions as F
 
 from common.drivers.batch_loop import BatchLoop, Patience
 from common.drivers.start import start_from_table
 from common.errors import StateError
-from common.pipeline.batch import BrokenRecords
+from common.pipeline.batch import TooManyBadRecords
 from common.plan.broker import Topic
 from tests.support.trial import Trial, event, pipeline
 
@@ -135,12 +136,52 @@ def test_the_copy_answers_when_the_log_entry_has_expired(trial: Trial) -> None:
 
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
-def test_a_broken_record_stops_the_batch_before_anything_is_written(trial: Trial, mode: str) -> None:
-    trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=1)
+def test_a_broken_record_is_quarantined_and_stops_nothing(trial: Trial, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json"), (b"y", None)], partition=1)
+    trial.run(mode)
+    assert (3, "b", 3.0) in trial.rows()
+    assert trial.quarantined() == [
+        (1, 1, "NOT_JSON", trial.topic, 1, 1, b"x", b"not json"),
+        (1, 1, "NULL_VALUE", trial.topic, 1, 2, b"y", None),
+    ]
+
+
+def test_a_batch_of_nothing_but_bad_records_advances(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [(b"x", b"not json")] * 3, partition=1)
+    assert trial.run("batch").offsets[1] == 3
+    assert len(trial.quarantined()) == 3
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0)}
+
+
+def test_too_many_bad_records_stop_the_pipeline_and_nothing_is_written(trial: Trial) -> None:
+    trial.pipeline = pipeline(trial.topic, quality={"max_bad_ratio": 0.5})
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json"), (b"x", b"not json")], partition=1)
     before = trial.version()
-    with pytest.raises(BrokenRecords, match="1 of 2 records cannot be decoded, the first at partition 1, offset 1"):
-        trial.run(mode)
+    with pytest.raises(TooManyBadRecords, match=r"2 of 3 records would be quarantined, more than max_bad_ratio 0\.5"):
+        trial.run("batch")
     assert trial.version() == before
+    assert trial.quarantined() == []
+
+
+def test_an_older_event_never_overwrites_a_newer_one(trial: Trial) -> None:
+    trial.pipeline = pipeline(trial.topic, target={"sequence": "degrees"})
+    trial.broker.produce(trial.topic, [event(1, "a", 5.0), event(2, "a", 1.0), event(3, "b", 3.0)])
+    trial.run("batch")
+    trial.broker.produce(trial.topic, [event(1, "a", 4.0), event(3, "b", 6.0)])
+    trial.run("stream")
+    assert trial.rows() == {(1, "a", 5.0), (2, "a", 2.0), (3, "b", 6.0)}
+
+
+def test_what_a_dead_run_left_beside_the_table_is_undone(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [(b"x", b"not json")], partition=1)
+    trial.run("batch")
+    kept = trial.quarantined()
+    path = f"{trial.table.uri}_quarantine"
+    left = trial.spark.read.format("delta").load(path).withColumn("seq", F.lit(2).cast("bigint"))
+    left.write.format("delta").mode("append").save(path)
+    assert len(trial.quarantined()) == 2
+    trial.run("batch")
+    assert trial.quarantined() == kept
 
 
 def test_a_quiet_topic_is_waited_for_and_given_up(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:

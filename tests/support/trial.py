@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -21,7 +22,7 @@ BASE = [(1, "a", 1.0), (2, "a", 2.0)]
 Rows = set[tuple[int, str, float | None]]
 
 
-def pipeline(topic: str, *, max_records: int = 100) -> Pipeline:
+def pipeline(topic: str, *, max_records: int = 100, target: dict[str, Any] | None = None, **parts: Any) -> Pipeline:
     return Pipeline.model_validate(
         {
             "name": "trial",
@@ -30,7 +31,8 @@ def pipeline(topic: str, *, max_records: int = 100) -> Pipeline:
                 "columns": {"id": "bigint", "part": "string", "degrees": "double"},
                 "max_records_per_batch": max_records,
             },
-            "target": {"keys": ["id", "part"], "partition_by": ["part"]},
+            "target": {"keys": ["id", "part"], "partition_by": ["part"]} | (target or {}),
+            **parts,
         }
     )
 
@@ -66,6 +68,14 @@ class Trial:
         rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()
         assert len(rows) == len(set(rows)), "a row stands twice"
         return {tuple(row) for row in rows}
+
+    def quarantined(self) -> list[tuple[Any, ...]]:
+        path = f"{self.table.uri}_quarantine"
+        if not DeltaTable.isDeltaTable(self.spark, path):
+            return []
+        columns = ["epoch", "seq", "reason", "topic", "partition", "offset", "key", "value"]
+        rows = self.spark.read.format("delta").load(path).select(*columns).orderBy("partition", "offset").collect()
+        return [tuple(bytes(cell) if isinstance(cell, bytearray) else cell for cell in row) for row in rows]
 
     def version(self) -> int:
         return int(DeltaTable.forPath(self.spark, self.table.uri).history(1).first()["version"])

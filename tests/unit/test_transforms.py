@@ -1,47 +1,135 @@
-"""Decode and fold: literal rows in, whole rows out."""
+"""Decode, divide and fold: literal records in, whole rows out."""
+
+from datetime import UTC, datetime
+from typing import Any
 
 from chispa import assert_df_equality
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from common.decode.json import is_broken, with_event
-from common.fold.latest import latest_per_key
+from common.pipeline.batch import with_fates
+from common.settings.pipeline import Pipeline
 
-COLUMNS = {"id": "bigint", "at": "string", "degrees": "double"}
+NOON = datetime(2023, 1, 10, 12, tzinfo=UTC)
+KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
+
+
+def pipeline(**parts: Any) -> Pipeline:
+    source = {"topic": "t", "columns": {"id": "bigint", "at": "string", "degrees": "double"}} | parts.pop("source", {})
+    target = {"keys": ["id"]} | parts.pop("target", {})
+    return Pipeline.model_validate({"name": "trial", "source": source, "target": target, **parts})
+
+
+def records(spark: SparkSession, *values: bytes | None, partition: int = 0) -> DataFrame:
+    rows = [(b"k", value, "t", partition, offset, NOON) for offset, value in enumerate(values)]
+    return spark.createDataFrame(rows, KAFKA)
+
+
+def reasons(found: DataFrame) -> list[str | None]:
+    return [row["_reason"] for row in found.orderBy("_record.offset").collect()]
+
+
+def fates(found: DataFrame) -> list[str]:
+    return [row["_fate"] for row in found.orderBy("_record.offset").collect()]
 
 
 def test_sound_json_becomes_typed_columns(spark: SparkSession) -> None:
-    rows = spark.createDataFrame([(b'{"id":1,"at":"2023-01-01T00:00","degrees":-3.5}',)], "value binary")
-    expected = spark.createDataFrame([(1, "2023-01-01T00:00", -3.5)], "id bigint, at string, degrees double")
-    assert_df_equality(with_event(rows, COLUMNS).select("event.id", "event.at", "event.degrees"), expected)
+    found = with_fates(records(spark, b'{"id":1,"at":"2023-01-01T00:00","degrees":-3.5}'), pipeline())
+    expected = spark.createDataFrame(
+        [(1, "2023-01-01T00:00", -3.5, "merge")], "id bigint, at string, degrees double, _fate string"
+    )
+    assert_df_equality(found.select("id", "at", "degrees", "_fate"), expected, ignore_nullable=True)
 
 
-def test_what_cannot_be_decoded_is_broken_and_never_a_row_of_nulls(spark: SparkSession) -> None:
+def test_what_is_not_such_an_event_gets_its_reason(spark: SparkSession) -> None:
     values = [
-        (0, b'{"id":1,"at":"x","degrees":2}', False),
-        (1, b'{"id":1,"at":"x"}', False),
-        (2, None, True),
-        (3, b"", True),
-        (4, b"not json", True),
-        (5, b'{"id":1,"at":"x","degrees":2', True),
-        (6, b'{"id":"one","at":"x","degrees":2}', True),
-        (7, b'{"at":"x","degrees":2}', True),
-        (8, b'{"id":null,"at":"x","degrees":2}', True),
-        (9, b"[1,2]", True),
-        (10, b'{"id":1,"at":"x","degrees":NaN}', True),
+        (b'{"id":1,"at":"x","degrees":2}', None),
+        (b'{"degrees":2.5,"at":"x","id":1,"more":[1]}', None),
+        (b'{"id":1,"at":null}', None),
+        (b"{}", "NULL_KEY"),
+        (b'{"id":null,"at":"x"}', "NULL_KEY"),
+        (b' {"id":1}\n', None),
+        (b'{"id":1,"at":"\\ud83d\\ude00 \\\\ud800"}', None),
+        (None, "NULL_VALUE"),
+        (b"\xff", "NOT_UTF8"),
+        (b'{"at":"\xc3"}', "NOT_UTF8"),
+        (b"", "NOT_JSON"),
+        (b"not json", "NOT_JSON"),
+        (b'{"id":1', "NOT_JSON"),
+        (b'{"id":1} {"id":2}', "NOT_JSON"),
+        (b'{"id":1}] trailing', "NOT_JSON"),
+        (b'{"id":1},{"id":2}', "NOT_JSON"),
+        (b'{"id":1,"id":2}', "NOT_JSON"),
+        (b'{"degrees":NaN}', "NOT_JSON"),
+        (b"{'id':1}", "NOT_JSON"),
+        (b'{"id":01}', "NOT_JSON"),
+        (b'{"at":"\\ud800"}', "NOT_JSON"),
+        (b'{"at":"\\ude00\\ud83d"}', "NOT_JSON"),
+        (b"[1,2]", "NOT_AN_OBJECT"),
+        (b"null", "NOT_AN_OBJECT"),
+        (b'"text"', "NOT_AN_OBJECT"),
+        (b'{"id":"1"}', "WRONG_TYPE"),
+        (b'{"id":1.5}', "WRONG_TYPE"),
+        (b'{"id":true}', "WRONG_TYPE"),
+        (b'{"id":9223372036854775808}', "WRONG_TYPE"),
+        (b'{"at":1}', "WRONG_TYPE"),
+        (b'{"degrees":"2"}', "WRONG_TYPE"),
+        (b'{"degrees":1e400}', "WRONG_TYPE"),
+        (b'{"degrees":{}}', "WRONG_TYPE"),
     ]
-    rows = spark.createDataFrame([(number, value) for number, value, _ in values], "number int, value binary")
-    found = with_event(rows, COLUMNS).select("number", is_broken(["id", "at"]).alias("broken"))
-    expected = spark.createDataFrame([(number, broken) for number, _, broken in values], "number int, broken boolean")
-    assert_df_equality(found, expected, ignore_nullable=True, ignore_row_order=True)
+    found = with_fates(records(spark, *(value for value, _ in values)), pipeline(target={"keys": ["id"]}))
+    assert list(zip((value for value, _ in values), reasons(found), strict=True)) == values
 
 
 def test_the_last_event_of_a_key_remains(spark: SparkSession) -> None:
-    events = spark.createDataFrame(
-        [(7, 1, "a", 1.0), (9, 1, "a", None), (8, 1, "a", 3.0), (1, 2, "a", 4.0), (2, 2, "b", 5.0)],
-        "offset bigint, id bigint, at string, degrees double",
+    found = with_fates(
+        records(spark, b'{"id":1,"degrees":1}', b'{"id":2}', b'{"id":1}', b'{"id":1,"degrees":3}', b"x"), pipeline()
     )
-    expected = spark.createDataFrame(
-        [(1, "a", None), (2, "a", 4.0), (2, "b", 5.0)], "id bigint, at string, degrees double"
+    assert fates(found) == ["folded", "merge", "folded", "merge", "quarantined"]
+
+
+def test_a_declared_sequence_beats_the_place(spark: SparkSession) -> None:
+    found = with_fates(
+        records(spark, b'{"id":1,"at":"2"}', b'{"id":1,"at":"3"}', b'{"id":1,"at":"1"}', b'{"id":1}'),
+        pipeline(target={"sequence": "at"}),
     )
-    found = latest_per_key(events, ["id", "at"], ["id", "at", "degrees"])
-    assert_df_equality(found, expected, ignore_nullable=True, ignore_row_order=True)
+    assert fates(found) == ["folded", "merge", "folded", "quarantined"]
+    assert reasons(found)[-1] == "NULL_SEQUENCE"
+
+
+def test_a_null_value_is_quarantined_or_skipped_as_declared(spark: SparkSession) -> None:
+    assert fates(with_fates(records(spark, None), pipeline())) == ["quarantined"]
+    assert fates(with_fates(records(spark, None), pipeline(source={"null_value": "skip"}))) == ["null"]
+
+
+def test_rules_and_size_turn_away_by_name(spark: SparkSession) -> None:
+    found = with_fates(
+        records(spark, b'{"id":1,"degrees":99}', b'{"id":2,"degrees":9}', b'{"id":3}', b'{"id":4,"at":"a long text"}'),
+        pipeline(
+            source={"max_record_bytes": 24},
+            quality={"rules": [{"name": "plausible", "check": "degrees BETWEEN -90 AND 60"}]},
+        ),
+    )
+    assert reasons(found) == ["RULE_plausible", None, None, "OVERSIZED"]
+
+
+def test_late_and_future_events_are_told_by_the_records_own_time(spark: SparkSession) -> None:
+    found = with_fates(
+        records(
+            spark,
+            b'{"id":1,"at":"2023-01-05T12:00:00Z"}',
+            b'{"id":2,"at":"2023-01-05T11:59:59Z"}',
+            b'{"id":3,"at":"2023-01-10T13:00:00Z"}',
+            b'{"id":4,"at":"2023-01-10T13:00:01Z"}',
+            b'{"id":5,"at":"yesterday"}',
+        ),
+        pipeline(late={"column": "at", "bound": "5d", "future_bound": "1h"}),
+    )
+    assert fates(found) == ["merge", "late", "merge", "quarantined", "quarantined"]
+    assert reasons(found)[-2:] == ["FUTURE", "NO_TIME"]
+
+
+def test_both_zeros_are_one_key(spark: SparkSession) -> None:
+    found = with_fates(
+        records(spark, b'{"id":1,"degrees":-0e0}', b'{"id":2,"degrees":0.0}'), pipeline(target={"keys": ["degrees"]})
+    )
+    assert fates(found) == ["folded", "merge"]

@@ -1,0 +1,39 @@
+"""Accounting after the commit: what the commit says it did must be what was to be merged."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from common.errors import AlluviumError
+
+
+class CommitMismatch(AlluviumError):
+    """The commit stands, and its own figures do not fit the rows that went in."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The commit's own metrics."""
+
+    inserted: int
+    updated: int
+    deleted: int
+    superseded: int
+
+
+def outcome(metrics: Mapping[str, str], superseded: int) -> Outcome:
+    def metric(name: str) -> int:
+        return int(metrics.get(name, "0"))
+
+    return Outcome(
+        metric("numTargetRowsInserted"), metric("numTargetRowsUpdated"), metric("numTargetRowsDeleted"), superseded
+    )
+
+
+def check_outcome(found: Outcome, to_merge: int) -> None:
+    explained = found.inserted + found.updated + found.deleted + found.superseded
+    if explained != to_merge:
+        raise CommitMismatch(
+            f"{to_merge} rows were to be merged, the commit explains {explained}: {found.inserted} inserted, "
+            f"{found.updated} updated, {found.deleted} deleted, {found.superseded} superseded",
+            "the commit stands; compare the table with the topic before going on",
+        )

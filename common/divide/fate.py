@@ -1,0 +1,81 @@
+"""Every record gets one fate: merged, folded into a newer one of its key, late, quarantined, or null."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from common.divide.verdict import REASON, Verdict
+from common.read.kafka import RECORD
+from common.settings.pipeline import POSITION, Late, Pipeline, seconds
+
+FATE = "_fate"
+MERGE = "merge"
+FOLDED = "folded"
+LATE = "late"
+QUARANTINED = "quarantined"
+NULL = "null"
+FATES = (MERGE, FOLDED, LATE, QUARANTINED, NULL)
+
+
+def pipeline_verdicts(pipeline: Pipeline) -> list[Verdict]:
+    """What decoding lets pass and the pipeline does not."""
+    no_key = [
+        Verdict("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
+        for key in pipeline.target.keys
+    ]
+    broken_rules = [
+        Verdict(f"RULE_{rule.name}", ~F.coalesce(F.expr(rule.check), F.lit(True)), F.lit(rule.check))  # noqa: FBT003
+        for rule in pipeline.quality.rules
+    ]
+    return [*no_key, *no_sequence(pipeline), *broken_rules, *wrong_times(pipeline.late)]
+
+
+def no_sequence(pipeline: Pipeline) -> list[Verdict]:
+    column = pipeline.target.sequence
+    if column == POSITION:
+        return []
+    return [Verdict("NULL_SEQUENCE", F.col(column).isNull(), F.lit(f"{column} is null, and orders the events"))]
+
+
+def wrong_times(late: Late | None) -> list[Verdict]:
+    if late is None:
+        return []
+    found = [Verdict("NO_TIME", event_time(late).isNull(), F.lit(f"{late.column} is no time"))]
+    if late.future_bound:
+        ahead = event_time(late) > F.col(f"{RECORD}.timestamp") + interval(late.future_bound)
+        found.append(
+            Verdict("FUTURE", ahead, F.lit(f"{late.column} is more than {late.future_bound} ahead of its record"))
+        )
+    return found
+
+
+def event_time(late: Late) -> Column:
+    return F.col(late.column).try_cast("timestamp")
+
+
+def interval(bound: str) -> Column:
+    return F.expr(f"make_dt_interval(0, 0, 0, {seconds(bound)})")
+
+
+def with_fate(judged: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Adds `_fate`. Of the events of one key that may be merged, the one with the greatest sequence is."""
+    turned_away = (
+        F.when((F.col(REASON) == "NULL_VALUE") & F.lit(pipeline.source.null_value == "skip"), F.lit(NULL))
+        .when(F.col(REASON).isNotNull(), F.lit(QUARANTINED))
+        .when(is_late(pipeline.late), F.lit(LATE))
+    )
+    divided = judged.withColumn(FATE, turned_away)
+    rivals = Window.partitionBy(FATE, *pipeline.target.keys).orderBy(*newest_first(pipeline.target.sequence))
+    newest = F.when(F.row_number().over(rivals) == 1, F.lit(MERGE)).otherwise(F.lit(FOLDED))
+    return divided.withColumn(FATE, F.coalesce(F.col(FATE), newest))
+
+
+def is_late(late: Late | None) -> Column:
+    if late is None or late.bound is None:
+        return F.lit(False)  # noqa: FBT003
+    return event_time(late) < F.col(f"{RECORD}.timestamp") - interval(late.bound)
+
+
+def newest_first(sequence: str) -> list[Column]:
+    """By the declared column, then by place: a producer that repeats itself gives equal sequences."""
+    place = [F.col(f"{RECORD}.offset").desc(), F.col(f"{RECORD}.partition").desc()]
+    return place if sequence == POSITION else [F.col(sequence).desc(), *place]

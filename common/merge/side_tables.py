@@ -1,0 +1,45 @@
+"""What stands beside the table: records that were turned away, each with the transaction that turned it away.
+
+A row whose transaction the table has not committed is provisional. It is written first, so that nothing is lost, and
+removed at the next start if its transaction never came.
+"""
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from common.divide.fate import FATE, LATE, QUARANTINED
+from common.divide.verdict import MESSAGE, REASON
+from common.ledger.position import Position
+from common.read.kafka import RECORD
+
+QUARANTINE_TABLE = "_quarantine"
+LATE_TABLE = "_late"
+WAITING = "waiting"
+
+
+def append_quarantined(rows: DataFrame, table: str, position: Position) -> None:
+    columns = [F.col(REASON).alias("reason"), F.col(MESSAGE).alias("message"), F.lit(WAITING).alias("state")]
+    append_side(rows.where(F.col(FATE) == QUARANTINED), f"{table}{QUARANTINE_TABLE}", position, columns)
+
+
+def append_late(rows: DataFrame, table: str, position: Position, columns: list[str]) -> None:
+    append_side(rows.where(F.col(FATE) == LATE), f"{table}{LATE_TABLE}", position, [F.struct(*columns).alias("event")])
+
+
+def append_side(rows: DataFrame, path: str, position: Position, columns: list[Column]) -> None:
+    """Without a transaction id: after a rollback Delta would take the retry for a replay and skip it."""
+    numbered = rows.select(
+        F.lit(position.epoch).alias("epoch"), F.lit(position.seq).cast("bigint").alias("seq"), *columns, f"{RECORD}.*"
+    )
+    numbered.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+
+
+def undo_provisional(spark: SparkSession, table: str, epoch: int, committed: int) -> None:
+    """Remove what a dead run wrote for a transaction that never came."""
+    for suffix in (QUARANTINE_TABLE, LATE_TABLE):
+        if DeltaTable.isDeltaTable(spark, f"{table}{suffix}"):
+            side = DeltaTable.forPath(spark, f"{table}{suffix}")
+            provisional = (F.col("epoch") == epoch) & (F.col("seq") > committed)
+            if not side.toDF().where(provisional).isEmpty():
+                side.delete(provisional)
