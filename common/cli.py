@@ -1,41 +1,49 @@
-"""The edge of every job: logs, exit codes, and foreign errors turned into one line."""
+"""The edge of every job: logs, exit codes, and every failure turned into one line."""
 
 import functools
 import os
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import ParamSpec
 
+import click
 import structlog
 
 from common.errors import AlluviumError
 from common.logs import configure_logs, log_file
 from common.settings.environment import launched_by_spark_submit
 
-P = ParamSpec("P")
 log = structlog.get_logger()
+INTERRUPTED = 130
 
 
-def job(name: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Run a job so that each failure is one line on stderr, its trace in the log, its exit code the error's own."""
+def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
+    """Run a command so that each failure is one line on stderr, its trace in the log, its exit code the error's own."""
 
-    def decorate(function: Callable[P, None]) -> Callable[P, None]:
-        @functools.wraps(function)
-        def run(*args: P.args, **kwargs: P.kwargs) -> None:
+    def decorate(command: click.Command) -> Callable[[], None]:
+        @functools.wraps(command)
+        def run() -> None:
             separate_stderr()
-            configure_logs(name)
             sys.excepthook = functools.partial(report_unexpected, name)
             try:
-                function(*args, **kwargs)
+                configure_logs(name)
+                command.main(prog_name=name, standalone_mode=False)
             except AlluviumError as error:
-                log.debug("failed", exc_info=True)
-                print(f"error: {error}", file=sys.stderr)
-                sys.exit(error.exit_code)
+                log.info("failed", exc_info=True, file_only=True)
+                fail(str(error), error.exit_code)
+            except click.ClickException as error:
+                fail(f"{error.format_message().rstrip('.')}; see --help", error.exit_code)
+            except click.Abort:
+                fail("stopped", INTERRUPTED)
 
         return run
 
     return decorate
+
+
+def fail(line: str, code: int) -> None:
+    print(f"error: {line}", file=sys.stderr)
+    sys.exit(code)
 
 
 def separate_stderr() -> None:
@@ -55,9 +63,6 @@ def separate_stderr() -> None:
 
 def report_unexpected(name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """What nobody foresaw: still one line, with the way to the trace; Python then exits with 1."""
-    if issubclass(kind, KeyboardInterrupt):
-        print("stopped", file=sys.stderr)
-        return
-    log.error("unexpected", exc_info=(kind, error, trace))
+    log.error("unexpected", exc_info=(kind, error, trace), file_only=True)
     first_line = next(iter(str(error).strip().splitlines()), kind.__name__)
     print(f"error: {kind.__name__}: {first_line[:300]}; the whole story is in {log_file(name)}", file=sys.stderr)

@@ -7,6 +7,7 @@ from pathlib import Path
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from common.errors import ConfigurationError
 from common.settings.environment import log_dir, run_id
 
 
@@ -17,7 +18,11 @@ def log_file(job: str) -> Path:
 def configure_logs(job: str) -> None:
     """Send structlog and the standard library's loggers to stderr and to the job's own file."""
     path = log_file(job)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise ConfigurationError(f"cannot write the log {path} ({error.strerror})", "set ALLUVIUM_LOG_DIR") from error
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -27,7 +32,7 @@ def configure_logs(job: str) -> None:
         structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     )
     handlers = [
-        handler(logging.StreamHandler(sys.stderr), shared, [without_trace, to_people]),
+        for_people(handler(logging.StreamHandler(sys.stderr), shared, [without_trace, to_people])),
         handler(
             logging.FileHandler(path),
             shared,
@@ -52,6 +57,12 @@ def handler(target: logging.Handler, shared: list[Processor], rendering: list[Pr
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
+    return target
+
+
+def for_people(target: logging.Handler) -> logging.Handler:
+    """Leaves out what is meant for the file: the command itself says it in one line."""
+    target.addFilter(lambda record: not (isinstance(record.msg, dict) and record.msg.get("file_only")))
     return target
 
 

@@ -65,6 +65,7 @@ def _write(folder: Path, seed: int, where: list[Place], size: Extent) -> Summary
     return Summary(len(where), len(where) * size.base_hours, files, stream_rows, len(corrected))
 
 
+@job("temperatures")
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--seed", default=1, show_default=True, help="Another seed, other weather and other corrections.")
@@ -72,7 +73,6 @@ def _write(folder: Path, seed: int, where: list[Place], size: Extent) -> Summary
 @click.option("--grow", type=click.Choice(get_args(Grow)), default="years", show_default=True, help="How to scale.")
 @click.option("--overwrite", is_flag=True, help="Replace the dataset at OUT.")
 @click.option("--if-missing", is_flag=True, help="Do nothing if OUT already is this very dataset.")
-@job("GenerateTemperatures")
 def main(out: Path, *, seed: int, scale: int, grow: Grow, overwrite: bool, if_missing: bool) -> None:
     """Write base/, streaming/ and corrections.json to OUT, the same bytes for the same seed."""
     parameters = Parameters(seed, scale, grow)

@@ -24,10 +24,10 @@ def claims(found: Comparison) -> list[str]:
     return [f"{found.right[kind]:,} of {found.expected[kind]:,} {claim}" for kind, claim in CLAIMS.items()]
 
 
+@job("verify_temperatures")
 @click.command()
 @click.argument("dataset", metavar="OUT", type=click.Path(path_type=Path))
 @click.argument("delta_dir")
-@job("VerifyTemperatures")
 def main(dataset: Path, delta_dir: str) -> None:
     """Compare the Delta table at DELTA_DIR with the dataset at OUT, hour by hour, without Spark."""
     found = verify(dataset, delta_dir)

@@ -8,13 +8,13 @@ from common.session import start_session
 from common.settings.locations import location, require_delta_table
 
 
+@job("delta_reader")
 @click.command()
 @click.argument("delta_dir")
 @click.option(
     "--group-by", default="latitude,longitude", show_default=True, help="Columns, separated by commas; '' for none."
 )
 @click.option("--version", type=click.IntRange(min=0), help="Read the table as it was at this version.")
-@job("delta_reader")
 def main(*, delta_dir: str, group_by: str, version: int | None) -> None:
     """Print the number of rows of the Delta table DELTA_DIR, then the counts by group."""
     table = location(delta_dir)

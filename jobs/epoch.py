@@ -12,6 +12,7 @@ from common.settings.locations import location, require_delta_table
 from common.settings.pipeline import read_pipeline
 
 
+@job("epoch")
 @click.command()
 @click.argument("delta_dir")
 @click.argument("brokers")
@@ -25,7 +26,6 @@ from common.settings.pipeline import read_pipeline
 )
 @click.option("--pipeline", "name", default="temperatures", show_default=True, help="A file of conf/pipelines.")
 @click.option("--execute", is_flag=True, help="Do it; without this only the plan is printed.")
-@job("epoch")
 def main(*, delta_dir: str, brokers: str, topic_name: str, at: str, name: str, execute: bool) -> None:
     """Begin a new epoch of the table DELTA_DIR on TOPIC."""
     pipeline = read_pipeline(name)

@@ -12,6 +12,7 @@ from common.settings.locations import location, require_delta_table
 from common.settings.pipeline import read_pipeline
 
 
+@job("rewind")
 @click.command()
 @click.argument("delta_dir")
 @click.argument("brokers")
@@ -22,7 +23,6 @@ from common.settings.pipeline import read_pipeline
 @click.option("--to-beginning", is_flag=True, help="Everything that the topic still has.")
 @click.option("--pipeline", "name", default="temperatures", show_default=True, help="A file of conf/pipelines.")
 @click.option("--execute", is_flag=True, help="Do it; without this only the plan is printed.")
-@job("rewind")
 def main(
     *,
     delta_dir: str,

@@ -15,6 +15,7 @@ from common.settings.locations import location, require_delta_table
 from common.settings.pipeline import read_pipeline
 
 
+@job("streaming_merge")
 @click.command()
 @click.argument("delta_dir")
 @click.argument("brokers")
@@ -30,7 +31,6 @@ from common.settings.pipeline import read_pipeline
 )
 @click.option("--trigger", default="available-now", show_default=True, help="stream: available-now, or '10 seconds'.")
 @click.option("--dry-run", is_flag=True, help="Print the plan of the next batch, settle nothing.")
-@job("streaming_merge")
 def main(
     *,
     delta_dir: str,
@@ -59,11 +59,11 @@ def main(
         if dry_run:
             print_plan(start)
         elif mode == "stream":
-            Stream(spark, start, topic).run(spark_trigger)
+            Stream(spark, start).run(spark_trigger)
         elif once:
-            BatchLoop(spark, start, topic).drain()
+            BatchLoop(spark, start).drain()
         else:
-            BatchLoop(spark, start, topic).follow(Patience(wait, give_up))
+            BatchLoop(spark, start).follow(Patience(wait, give_up))
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ from common.settings.locations import location, require_parquet
 from common.settings.pipeline import read_pipeline
 
 
+@job("temperatures_delta_processing")
 @click.command()
 @click.argument("input_dir")
 @click.argument("delta_dir")
 @click.option("--pipeline", "name", default="temperatures", show_default=True, help="A file of conf/pipelines.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing table and begin a new epoch.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
-@job("temperatures_delta_processing")
 def main(*, input_dir: str, delta_dir: str, name: str, overwrite: bool, dry_run: bool) -> None:
     """Load the parquet files of INPUT_DIR as the Delta table DELTA_DIR."""
     pipeline = read_pipeline(name)

@@ -15,6 +15,7 @@ from common.settings.brokers import bootstrap
 PATIENCE_SECONDS = 8.0
 
 
+@job("weather_producer")
 @click.command()
 @click.argument("weather_json", type=click.Path(path_type=Path))
 @click.argument("location_master_json", type=click.Path(path_type=Path))
@@ -25,7 +26,6 @@ PATIENCE_SECONDS = 8.0
 @click.option("--rate", type=float, metavar="N", help="Records a second; without it, as fast as the broker takes them.")
 @click.option("--limit", type=int, metavar="N", help="Only the first N records.")
 @click.option("--dry-run", is_flag=True, help="Check the files and say what would be sent.")
-@job("WeatherProducer")
 def main(
     weather_json: Path,
     location_master_json: Path,

@@ -219,7 +219,7 @@ def selected(groups: dict[str, list[Artifact]], names: list[str]) -> dict[str, l
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=["fetch", "paths", "lock"])
+    parser.add_argument("action", choices=["fetch", "lock"])
     parser.add_argument("groups", nargs="*", help="groups of conf/jars.lock")
     arguments = parser.parse_args()
     groups = read_lock(LOCK.read_text())
@@ -227,10 +227,7 @@ def main() -> None:
         lock(groups)
         return
     for group, artifacts in selected(groups, arguments.groups).items():
-        if arguments.action == "fetch":
-            fetch(group, artifacts)
-        else:
-            print("\n".join(str(JARS / group / each.file) for each in artifacts))
+        fetch(group, artifacts)
 
 
 if __name__ == "__main__":

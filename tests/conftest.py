@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from tests.support.broker import Broker
-from tests.support.trial import Trial
+from tests.support.trial import Trial, load_trial_base
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,9 +32,14 @@ def topic(broker: Broker) -> str:
     return broker.create_topic()
 
 
+@pytest.fixture(scope="session")
+def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return load_trial_base(spark, tmp_path_factory.mktemp("loaded"))
+
+
 @pytest.fixture
-def trial(spark: SparkSession, broker: Broker, topic: str, tmp_path: Path) -> Trial:
-    return Trial(spark, broker, topic, tmp_path)
+def trial(spark: SparkSession, broker: Broker, topic: str, tmp_path: Path, loaded: Path) -> Trial:
+    return Trial(spark, broker, topic, tmp_path, loaded)
 
 
 @pytest.fixture(scope="session")

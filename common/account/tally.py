@@ -1,15 +1,17 @@
 """Accounting before the commit: what was read, per partition, and its fate, counted from the rows themselves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from common.divide.fate import FATE, FATES
-from common.errors import AlluviumError
+from common.divide.fate import FATE, FATES, FOLDED, MERGE
+from common.errors import AlluviumError, StateError
+from common.plan.broker import Topic
 from common.plan.offsets import Plan
 from common.read.kafka import RECORD
+from common.settings.pipeline import POSITION, Pipeline
 
 
 class AccountingError(AlluviumError):
@@ -25,10 +27,6 @@ class PartitionTally:
     first: int
     last: int
     fates: Mapping[str, int]
-
-
-# partition, first missing offset, the offset after the last missing one → whether the log holds nothing there
-GapIsEmpty = Callable[[int, int, int], bool]
 
 
 def tally(rows: DataFrame) -> dict[int, PartitionTally]:
@@ -61,21 +59,36 @@ def check_tally(found: Mapping[int, PartitionTally], planned: Plan) -> None:
             raise unbalanced(f"{where}: {each.rows} rows were read, {sum(each.fates.values())} have a fate")
 
 
-def check_gaps(rows: DataFrame, found: Mapping[int, PartitionTally], planned: Plan, is_empty: GapIsEmpty) -> int:
+def check_gaps(rows: DataFrame, found: Mapping[int, PartitionTally], planned: Plan, topic: Topic) -> int:
     """Offsets that the plan names and no row has: each must be a gap of the log itself. Gives their number."""
     missing = 0
     for partition, end in sorted(planned.end.items()):
-        wanted = end - planned.start[partition]
-        absent = wanted - (found[partition].rows if partition in found else 0)
+        start = planned.start[partition]
+        absent = end - start - (found[partition].rows if partition in found else 0)
         if absent == 0:
             continue
-        for first, after in gaps(rows, partition, planned.start[partition], end):
-            if not is_empty(partition, first, after):
-                raise unbalanced(
-                    f"partition {partition}: offsets {first} to {after - 1} are in the log and were not read"
-                )
+        unread = topic.first_record_in(partition, gaps(rows, partition, start, end))
+        if unread is not None:
+            raise unbalanced(f"partition {partition}: offset {unread} is in the log and was not read")
         missing += absent
     return missing
+
+
+def refuse_split_keys(rows: DataFrame, pipeline: Pipeline) -> None:
+    """Offsets of two partitions do not order events: without a sequence column a key must live in one partition."""
+    if pipeline.target.sequence != POSITION:
+        return
+    partition = F.col(f"{RECORD}.partition")
+    competing = rows.where(F.col(FATE).isin(MERGE, FOLDED)).groupBy(*pipeline.target.keys)
+    split = competing.agg(F.min(partition).alias("_least"), F.max(partition).alias("_greatest")).where(
+        "_least < _greatest"
+    )
+    for row in split.limit(1).collect():
+        key = ", ".join(f"{name}={row[name]}" for name in pipeline.target.keys)
+        raise StateError(
+            f"key {key} came from partitions {row['_least']} and {row['_greatest']}, whose order nobody knows",
+            "key messages by the table's key, or declare a sequence column in the pipeline file",
+        )
 
 
 def gaps(rows: DataFrame, partition: int, start: int, end: int) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ Spark's from_json is lenient where a table needs certainty: it takes numbers for
 and ignores what follows the first value. The VARIANT parser is strict, and tells each value's own type.
 """
 
+import re
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
@@ -16,11 +17,14 @@ TEXT = "_text"
 JSON = "_json"
 # The parser stops after the first value. Inside an array that must end with this mark, nothing can follow unseen.
 MARK = "9f0c7a51-3b86-4a0e-9d6e-1c2f5d7e8a90"
-# An escaped half of a surrogate pair: no character, and no UTF-8 for it.
-LONE_SURROGATE = (
-    r"(?i)(?<!\\)(?:\\\\)*(?:\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})"
-    r"|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2})"
-)
+# An escaped half of a surrogate pair is no character. It is what remains without escaped backslashes and whole pairs.
+PAIRED = r"\\\\|(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
+LONE_SURROGATE = r"(?i)\\ud[89a-f]"
+# Spark's own cast takes 10:00 for an hour of today.
+ISO = {
+    "date": r"^\d{4}-\d\d-\d\d$",
+    "timestamp": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?$",
+}
 
 
 def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -> DataFrame:
@@ -38,7 +42,7 @@ def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
     text = F.col(TEXT)
     kind = F.expr(f"schema_of_variant(try_variant_get({JSON}, '$[0]', 'variant'))")
     ends_with_mark = F.expr(f"try_variant_get({JSON}, '$[1]', 'string') <=> '{MARK}'")
-    has_lone_surrogate = text.contains("\\u") & text.rlike(LONE_SURROGATE)
+    has_lone_surrogate = text.contains("\\u") & F.regexp_replace(text, PAIRED, "").rlike(LONE_SURROGATE)
     return [
         Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
         Verdict(
@@ -73,13 +77,20 @@ def is_exact(name: str, kind: str) -> Column:
     if kind in {"double", "float"}:
         return value.isNotNull() & (F.abs(value) != float("inf"))
     if kind.startswith("decimal"):
-        return value.isNotNull() & (value.cast("double") == typed(name, "double"))
+        return value.isNotNull() & (value == typed(name, widest(kind)))
     return value.isNotNull()
 
 
+def widest(decimal: str) -> str:
+    """As many digits before the point, and all that there can be behind it."""
+    precision, scale = (int(digits) for digits in re.findall(r"\d+", decimal))
+    return f"decimal(38,{38 - (precision - scale)})"
+
+
 def typed(name: str, kind: str) -> Column:
-    if kind in {"date", "timestamp"}:
-        return F.expr(f"try_cast(try_variant_get({JSON}, '$[0].{name}', 'string') AS {kind})")
+    if kind in ISO:
+        text = F.expr(f"try_variant_get({JSON}, '$[0].{name}', 'string')")
+        return F.when(text.rlike(ISO[kind]), text.try_cast(kind))
     return F.expr(f"try_variant_get({JSON}, '$[0].{name}', '{kind}')")
 
 

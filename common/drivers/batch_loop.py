@@ -9,9 +9,8 @@ import structlog
 from pyspark.sql import SparkSession
 
 from common.drivers.announce import announce_schemas, print_rows
-from common.drivers.start import Start, refuse_other_topic
+from common.drivers.start import Start, take_over
 from common.pipeline.batch import run_batch
-from common.plan.broker import Topic
 from common.plan.offsets import Available, Plan, plan
 from common.read.kafka import read_range
 
@@ -29,10 +28,11 @@ class Patience:
 class BatchLoop:
     """One run of the loop; `position` is always the last that the table has committed."""
 
-    def __init__(self, spark: SparkSession, start: Start, topic: Topic) -> None:
+    def __init__(self, spark: SparkSession, start: Start) -> None:
+        take_over(spark, start)
         self._spark = spark
         self._settling = start.settling
-        self._topic = topic
+        self._topic = start.settling.topic
         self._first = start.available
         self.position = start.position
 
@@ -58,12 +58,8 @@ class BatchLoop:
                 print(f"Waiting for {spoken(patience.wait_seconds)} to see if messages come...", flush=True)
                 pause(patience.wait_seconds)
                 quiet += patience.wait_seconds
-            planned = self._plan(self._available())
+            planned = self._plan(self._topic.available())
         print(f"Waiting for {spoken(patience.give_up_seconds, 'min')} for messages, aborting...", flush=True)
-
-    def _available(self) -> Available:
-        refuse_other_topic(self.position, self._topic.name, self._topic.describe()[0])
-        return self._topic.available()
 
     def _plan(self, available: Available) -> Plan:
         return plan(self.position.offsets, available, self._settling.pipeline.source.max_records_per_batch)

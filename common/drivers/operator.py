@@ -13,11 +13,11 @@ from common.pipeline.epoch import begin_epoch, offsets_of_rows, propose_epoch, w
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets
 from common.settings.locations import Location
-from common.settings.pipeline import Pipeline
+from common.settings.pipeline import Pipeline, seconds
 
 # Given the table's ledger and the topic: the new offsets, and those they replace.
 Choice = Callable[[Ledger, Topic], tuple[dict[int, int], Offsets]]
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def act_on_proposal(
@@ -56,8 +56,8 @@ def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None,
     given = [name for name, value in said.items() if value is not None]
     if len(given) != 1:
         raise UsageError(f"{len(given)} places to rewind to", f"say exactly one of {', '.join(said)}")
-    named = parse_offsets(to_offset) if to_offset else {}
-    since = parse_time(to_time) if to_time else datetime.now(UTC) - parse_duration(by) if by else None
+    named = {} if to_offset is None else parse_offsets(to_offset)
+    since = moment(to_time, by)
 
     def choose(ledger: Ledger, topic: Topic) -> tuple[dict[int, int], Offsets]:
         position, available = ledger.position(), topic.available()
@@ -77,6 +77,17 @@ def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None,
     return choose
 
 
+def moment(to_time: str | None, by: str | None) -> datetime | None:
+    """The time that was said, or that many before now; Kafka knows none before 1970."""
+    if to_time is None and by is None:
+        return None
+    try:
+        time = parse_time(to_time) if to_time is not None else datetime.now(UTC) - parse_duration(by or "")
+    except OverflowError as error:
+        raise UsageError(f"'{by}' goes back too far", "say --to-beginning") from error
+    return max(time, EPOCH)
+
+
 def parse_offsets(text: str) -> dict[int, int]:
     if re.fullmatch(r"\d+=\d+(,\d+=\d+)*", text) is None:
         raise UsageError(f"--to-offset '{text}' is not understood", "say partition=offset pairs, such as 0=15,1=20")
@@ -92,7 +103,7 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_duration(text: str) -> timedelta:
-    match = re.fullmatch(r"(\d+)([smhd])", text)
-    if match is None:
-        raise UsageError(f"duration '{text}' is not understood", "say 90s, 30m, 12h or 7d")
-    return timedelta(**{UNITS[match[2]]: int(match[1])})
+    try:
+        return timedelta(seconds=seconds(text))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"duration '{text}' is not understood", "say 90s, 30m, 12h or 7d") from error

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
-from common.errors import StateError
+from common.errors import ConfigurationError, StateError
 from common.ledger.ledger import Ledger
 from common.ledger.position import Position
 from common.merge.side_tables import undo_provisional
-from common.pipeline.batch import Settling
+from common.pipeline.batch import Settling, with_fates
 from common.plan.broker import Topic
 from common.plan.offsets import Available, starting_offsets
 from common.settings.locations import Location
@@ -26,8 +27,8 @@ class Start:
 
 def start_from_table(spark: SparkSession, pipeline: Pipeline, table: Location, topic: Topic) -> Start:
     topic_id, _ = topic.describe()
+    check_expressions(spark, pipeline)
     position = Ledger(spark, table.uri, pipeline.name).position()
-    undo_provisional(spark, table.uri, position.epoch, position.seq)
     refuse_other_topic(position, topic.name, topic_id)
     available = topic.available()
     starting_offsets(position.offsets, available)
@@ -43,3 +44,24 @@ def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
         f"topic '{name}' {what} (its id is {topic_id}, the table's {position.topic_id})",
         "begin a new epoch on it with submit/epoch.sh --at beginning",
     )
+
+
+def take_over(spark: SparkSession, start: Start) -> None:
+    """What a dead run left: rows beside the table whose transaction never came, and a position that was not copied."""
+    ledger = Ledger(spark, start.settling.table, start.settling.pipeline.name)
+    undo_provisional(spark, start.settling.table, ledger)
+    ledger.copy(start.position)
+
+
+def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
+    """The SQL of a pipeline file, tried on no rows before any are read."""
+    nothing = spark.createDataFrame(
+        [], "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
+    )
+    try:
+        with_fates(nothing, pipeline)
+    except (AnalysisException, ParseException) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise ConfigurationError(
+            f"pipeline '{pipeline.name}': {first_line}", "correct its derived columns or rules"
+        ) from error

@@ -9,12 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from common.drivers.announce import announce_schemas, print_rows
-from common.drivers.start import Start, refuse_other_topic
+from common.drivers.start import Start, take_over
 from common.errors import AlluviumError, StateError, UsageError
 from common.ledger.files import Files
 from common.ledger.position import Position
 from common.pipeline.batch import run_batch
-from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, from_json, starting_offsets
 from common.read.kafka import read_stream
 from common.settings.environment import run_id
@@ -47,10 +46,11 @@ class Trigger:
 class Stream:
     """One run of the stream; `position` is always the last that the table has committed."""
 
-    def __init__(self, spark: SparkSession, start: Start, topic: Topic) -> None:
+    def __init__(self, spark: SparkSession, start: Start) -> None:
+        take_over(spark, start)
         self._spark = spark
         self._settling = start.settling
-        self._topic = topic
+        self._topic = start.settling.topic
         self._begin = starting_offsets(start.position.offsets, start.available)
         self._failure: AlluviumError | None = None
         checkpoints = f"{self._settling.table}/_alluvium/{self._settling.pipeline.name}/checkpoint"
@@ -76,6 +76,7 @@ class Stream:
             # Spark wraps what foreachBatch raised into text; the error itself knows its remedy and exit code.
             if self._failure is not None:
                 raise self._failure from error
+            self._topic.describe()
             raise
         Files(self._spark, self._checkpoint).delete_all()
 
@@ -87,8 +88,6 @@ class Stream:
             raise
 
     def _settle_once(self, rows: DataFrame, batch_id: int) -> None:
-        topic_id, _ = self._topic.describe()
-        refuse_other_topic(self.position, self._topic.name, topic_id)
         planned = self._planned(batch_id)
         if is_settled(planned, self.position):
             return

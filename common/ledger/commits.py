@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
 from common.ledger.files import Files
 
-REPLACING = ("RESTORE", "REPLACE", "CREATE OR REPLACE")
+REPLACING = ("RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE")
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,26 @@ class Commits:
         self._table = table
         self._files = Files(spark, f"{table}/_delta_log")
 
-    def snapshot(self) -> tuple[int, dict[str, int]]:
-        """The newest version, and the newest transaction version of every application id."""
-        jvm: Any = self._spark._jvm
-        deltalog = jvm.org.apache.spark.sql.delta.DeltaLog
-        current = deltalog.forTableWithSnapshot(self._spark._jsparkSession, self._table)._2()
-        pairs = jvm.scala.jdk.javaapi.CollectionConverters.asJava(current.transactions())
-        return current.version(), {str(app): int(version) for app, version in pairs.items()}
+    def version(self) -> int:
+        """The newest version: a listing of the log, no Spark job."""
+        return int(self._snapshot().version())
 
-    def backwards(self, version: int) -> Iterator[Commit]:
-        """From `version` down to the oldest that the log still has."""
+    def transactions(self) -> dict[str, int]:
+        """The newest transaction version of every application id; Delta may have to rebuild its state for it."""
+        jvm = cast("Any", self._spark._jvm)
+        pairs = jvm.scala.jdk.javaapi.CollectionConverters.asJava(self._snapshot().transactions())
+        return {str(app): int(version) for app, version in pairs.items()}
+
+    def table_id(self) -> str:
+        return str(self._snapshot().metadata().id())
+
+    def _snapshot(self) -> Any:
+        deltalog = cast("Any", self._spark._jvm).org.apache.spark.sql.delta.DeltaLog
+        return deltalog.forTableWithSnapshot(self._spark._jsparkSession, self._table)._2()
+
+    def backwards(self) -> Iterator[Commit]:
+        """From the newest down to the oldest that the log still has."""
+        version = self.version()
         while version >= 0 and (commit := self.read(version)) is not None:
             yield commit
             version -= 1
@@ -67,7 +77,7 @@ class Commits:
 def parse_commit(version: int, text: str) -> Commit:
     info: dict[str, Any] = {}
     transactions: dict[str, int] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.startswith('{"commitInfo"'):
             info = json.loads(line)["commitInfo"]
         elif line.startswith('{"txn"'):

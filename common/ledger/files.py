@@ -5,6 +5,8 @@ from typing import Any, cast
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from common.errors import StateError
+
 
 class Files:
     """Text files below one folder."""
@@ -28,7 +30,7 @@ class Files:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Replace the file as a whole: written beside, then renamed."""
+        """A new file, or an old one replaced: written beside, then renamed, so that no reader meets half of it."""
         partial = self._path(f".{name}.partial")
         stream = self._fs.create(partial)
         try:
@@ -36,12 +38,10 @@ class Files:
         finally:
             stream.close()
         self.delete(name)
-        self._fs.rename(partial, self._path(name))
-
-    def names(self) -> list[str]:
-        if not self._fs.exists(self._folder):
-            return []
-        return [status.getPath().getName() for status in self._fs.listStatus(self._folder)]
+        if not self._fs.rename(partial, self._path(name)):
+            raise StateError(
+                f"cannot write {self._path(name)}", "check the permissions and the space of its file system"
+            )
 
     def delete(self, name: str) -> None:
         self._delete(self._path(name))

@@ -23,52 +23,70 @@ class Ledger:
         self._commits = Commits(spark, table)
         self._copies = Files(spark, f"{table}/_alluvium/{pipeline}")
         self._table = table
-        self._pipeline = pipeline
+        self.pipeline = pipeline
 
     def position(self) -> Position:
         """Epoch, sequence number and offsets to go on from; an error with the remedy where the log cannot say."""
-        version, transactions = self._commits.snapshot()
-        epoch = newest_epoch(transactions, self._pipeline)
-        if epoch is None:
+        committed = self.committed()
+        if not committed:
             raise StateError(
-                f"{self._table} has no position of pipeline '{self._pipeline}'",
+                f"{self._table} has no position of pipeline '{self.pipeline}'",
                 "load it with submit/temperatures_delta_processing.sh, or adopt it with submit/epoch.sh --at beginning",
             )
-        app_id = f"{app_prefix(self._pipeline)}{epoch}"
-        seq = transactions[app_id]
-        for commit in self._commits.backwards(version):
+        epoch = max(committed)
+        app_id, seq = f"{app_prefix(self.pipeline)}{epoch}", committed[epoch]
+        for commit in self._commits.backwards():
             if commit.transactions.get(app_id) == seq:
                 return from_metadata(commit.info["userMetadata"])
             self._refuse_replaced(commit)
         return self._copied(epoch, seq)
 
     def position_of_rows(self) -> Position | None:
-        """The position that the table's rows correspond to, also after a RESTORE; None where no commit tells."""
-        version, _ = self._commits.snapshot()
+        """The position that the table's rows correspond to, also after a RESTORE; None where nothing tells."""
+        version = self._commits.version()
         while (commit := self._commits.read(version)) is not None:
-            if any(app.startswith(app_prefix(self._pipeline)) for app in commit.transactions):
+            if any(app.startswith(app_prefix(self.pipeline)) for app in commit.transactions):
                 return from_metadata(commit.info["userMetadata"])
             if commit.replaces_content and commit.restored_version is None:
                 return None
             version = version - 1 if commit.restored_version is None else commit.restored_version
-        return None
+        committed = self.committed()
+        copied = self._copies.read(copy_name(max(committed), committed[max(committed)])) if committed else None
+        return None if copied is None else from_metadata(copied)
+
+    def committed(self) -> dict[int, int]:
+        """The newest transaction of every epoch."""
+        prefix = app_prefix(self.pipeline)
+        transactions = self._commits.transactions()
+        return {int(app.removeprefix(prefix)): seq for app, seq in transactions.items() if app.startswith(prefix)}
 
     def epoch(self) -> int | None:
         """The newest epoch, whether or not it can still be continued."""
-        return newest_epoch(self._commits.snapshot()[1], self._pipeline)
+        return max(self.committed(), default=None)
 
-    def sequence(self, position: Position) -> int | None:
-        """The newest committed sequence number of the position's epoch."""
-        return self._commits.snapshot()[1].get(position.app_id)
+    def table_id(self) -> str:
+        """Delta's own id: a table that was deleted and loaded again at the same path has another."""
+        return self._commits.table_id()
+
+    def has(self, position: Position) -> bool:
+        """Whether the table has committed exactly this position, and not a rival's under the same number."""
+        return self._commit_of(position) is not None
 
     def metrics(self, position: Position) -> dict[str, str]:
         """What the commit of this position says of itself."""
-        for commit in self._commits.backwards(self._commits.snapshot()[0]):
+        commit = self._commit_of(position)
+        if commit is None:
+            raise StateError(
+                f"{self._table}: transaction {position.seq} was committed by another run, this one was skipped",
+                "run one job a table; start this one again, it goes on from the table",
+            )
+        return dict(commit.info.get("operationMetrics", {}))
+
+    def _commit_of(self, position: Position) -> Commit | None:
+        for commit in self._commits.backwards():
             if commit.transactions.get(position.app_id) == position.seq:
-                return dict(commit.info.get("operationMetrics", {}))
-        raise StateError(
-            f"{self._table}: the commit of transaction {position.seq} is not in the log", "run the job again"
-        )
+                return commit if commit.info.get("userMetadata") == position.to_metadata() else None
+        return None
 
     def copy(self, position: Position) -> None:
         """Keep the position beside the log: it answers when the log entry has expired."""
@@ -86,16 +104,11 @@ class Ledger:
 
     def _refuse_replaced(self, commit: Commit) -> None:
         if commit.replaces_content:
+            at = "--at beginning or --at end" if commit.restored_version is None else "--at table"
             raise StateError(
                 f"{self._table}: version {commit.version} ({commit.operation}) replaced rows that were settled before",
-                "go on from what the rows correspond to with submit/epoch.sh --at table",
+                f"say where to go on with submit/epoch.sh {at}",
             )
-
-
-def newest_epoch(transactions: dict[str, int], pipeline: str) -> int | None:
-    prefix = app_prefix(pipeline)
-    epochs = [int(app.removeprefix(prefix)) for app in transactions if app.startswith(prefix)]
-    return max(epochs, default=None)
 
 
 def copy_name(epoch: int, seq: int) -> str:

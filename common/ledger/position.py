@@ -5,13 +5,17 @@ from dataclasses import dataclass, replace
 
 from common.errors import StateError
 from common.plan.offsets import Offsets
+from common.settings.environment import run_id
 
 FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Position:
-    """The state after transaction `seq` of an epoch. Without offsets and topic id it has not read anything yet."""
+    """The state after transaction `seq` of an epoch. Without offsets and topic id it has not read anything yet.
+
+    `run` tells two processes apart that commit the same transaction.
+    """
 
     pipeline: str
     epoch: int
@@ -19,13 +23,14 @@ class Position:
     topic: str
     topic_id: str | None
     offsets: Offsets
+    run: str
 
     @property
     def app_id(self) -> str:
         return f"{app_prefix(self.pipeline)}{self.epoch}"
 
-    def advanced(self, topic_id: str, end: Offsets) -> "Position":
-        return replace(self, seq=self.seq + 1, topic_id=topic_id, offsets=end)
+    def advanced(self, topic: str, topic_id: str, end: Offsets) -> "Position":
+        return replace(self, seq=self.seq + 1, topic=topic, topic_id=topic_id, offsets=end, run=run_id())
 
     def to_metadata(self) -> str:
         return json.dumps(
@@ -37,6 +42,7 @@ class Position:
                 "topic": self.topic,
                 "topic_id": self.topic_id,
                 "offsets": {str(partition): offset for partition, offset in sorted(self.offsets.items())},
+                "run": self.run,
             }
         )
 
@@ -47,7 +53,7 @@ def app_prefix(pipeline: str) -> str:
 
 def first_position(pipeline: str, epoch: int, topic: str) -> Position:
     """An epoch's beginning: it will read every partition from the first record there is."""
-    return Position(pipeline, epoch, 0, topic, None, {})
+    return Position(pipeline, epoch, 0, topic, None, {}, run_id())
 
 
 def from_metadata(text: str) -> Position:
@@ -64,4 +70,5 @@ def from_metadata(text: str) -> Position:
         topic=content["topic"],
         topic_id=content["topic_id"],
         offsets={int(partition): offset for partition, offset in content["offsets"].items()},
+        run=content["run"],
     )

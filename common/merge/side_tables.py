@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from common.divide.fate import FATE, LATE, QUARANTINED
 from common.divide.verdict import MESSAGE, REASON
+from common.ledger.ledger import Ledger
 from common.ledger.position import Position
 from common.read.kafka import RECORD
 
@@ -18,28 +19,41 @@ LATE_TABLE = "_late"
 WAITING = "waiting"
 
 
-def append_quarantined(rows: DataFrame, table: str, position: Position) -> None:
+def append_quarantined(rows: DataFrame, table: str, position: Position, table_id: str) -> None:
     columns = [F.col(REASON).alias("reason"), F.col(MESSAGE).alias("message"), F.lit(WAITING).alias("state")]
-    append_side(rows.where(F.col(FATE) == QUARANTINED), f"{table}{QUARANTINE_TABLE}", position, columns)
+    append_side(rows.where(F.col(FATE) == QUARANTINED), f"{table}{QUARANTINE_TABLE}", position, table_id, columns)
 
 
-def append_late(rows: DataFrame, table: str, position: Position, columns: list[str]) -> None:
-    append_side(rows.where(F.col(FATE) == LATE), f"{table}{LATE_TABLE}", position, [F.struct(*columns).alias("event")])
+def append_late(rows: DataFrame, table: str, position: Position, table_id: str, columns: list[str]) -> None:
+    event = F.struct(*columns).alias("event")
+    append_side(rows.where(F.col(FATE) == LATE), f"{table}{LATE_TABLE}", position, table_id, [event])
 
 
-def append_side(rows: DataFrame, path: str, position: Position, columns: list[Column]) -> None:
+def append_side(rows: DataFrame, path: str, position: Position, table_id: str, columns: list[Column]) -> None:
     """Without a transaction id: after a rollback Delta would take the retry for a replay and skip it."""
     numbered = rows.select(
-        F.lit(position.epoch).alias("epoch"), F.lit(position.seq).cast("bigint").alias("seq"), *columns, f"{RECORD}.*"
+        F.lit(position.pipeline).alias("pipeline"),
+        F.lit(position.epoch).alias("epoch"),
+        F.lit(position.seq).cast("bigint").alias("seq"),
+        F.lit(table_id).alias("table_id"),
+        *columns,
+        f"{RECORD}.*",
     )
     numbered.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
 
 
-def undo_provisional(spark: SparkSession, table: str, epoch: int, committed: int) -> None:
-    """Remove what a dead run wrote for a transaction that never came."""
+def undo_provisional(spark: SparkSession, table: str, ledger: Ledger) -> None:
+    """Remove what dead runs wrote for transactions that never came, of whatever epoch of this pipeline."""
     for suffix in (QUARANTINE_TABLE, LATE_TABLE):
         if DeltaTable.isDeltaTable(spark, f"{table}{suffix}"):
             side = DeltaTable.forPath(spark, f"{table}{suffix}")
-            provisional = (F.col("epoch") == epoch) & (F.col("seq") > committed)
+            provisional = is_provisional(ledger)
             if not side.toDF().where(provisional).isEmpty():
                 side.delete(provisional)
+
+
+def is_provisional(ledger: Ledger) -> Column:
+    never_came = F.lit(False)  # noqa: FBT003
+    for epoch, seq in ledger.committed().items():
+        never_came = never_came | ((F.col("epoch") == epoch) & (F.col("seq") > seq))
+    return (F.col("pipeline") == ledger.pipeline) & (F.col("table_id") == ledger.table_id()) & never_came

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from common.errors import UsageError
 from common.ledger.ledger import Ledger, transaction
 from common.ledger.position import first_position
+from common.merge.quoting import quoted
 from common.pipeline.batch import with_derived
 from common.settings.locations import Location, is_delta_table
 from common.settings.pipeline import Pipeline
@@ -37,7 +38,8 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
     exists = DeltaTable.isDeltaTable(spark, table.uri)
     ledger = Ledger(spark, table.uri, pipeline.name)
     position = first_position(pipeline.name, (ledger.epoch() or 0) + 1 if exists else 1, pipeline.source.topic)
-    rows = with_derived(typed(spark.read.parquet(source.uri), pipeline, source), pipeline)
+    rows = with_derived(declared(spark.read.parquet(source.uri), pipeline, source), pipeline)
+    refuse_unclear_keys(rows, pipeline.target.keys, source)
     with transaction(spark, position):
         (
             clustered(rows, pipeline.target.partition_by)
@@ -52,7 +54,17 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
     return spark.read.format("delta").load(table.uri).count()
 
 
-def typed(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame:
+def refuse_unclear_keys(rows: DataFrame, keys: list[str], source: Location) -> None:
+    """A key that stands twice would be updated twice by each of its events; a null one would never be found."""
+    has_null = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
+    unclear = rows.groupBy(*keys).count().where(f"count > 1 OR {has_null}")
+    for row in unclear.limit(1).collect():
+        key = ", ".join(f"{name}={row[name]}" for name in keys)
+        what = "stands twice" if row["count"] > 1 else "has a null"
+        raise UsageError(f"the parquet files of {source}: key {key} {what}", "load files with one row for each key")
+
+
+def declared(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame:
     """The declared columns in the declared types, whatever else the files hold."""
     missing = [name for name in pipeline.source.columns if name not in rows.columns]
     if missing:

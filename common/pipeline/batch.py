@@ -4,7 +4,14 @@ import time
 from dataclasses import asdict, dataclass
 
 import structlog
-from delta.exceptions import DeltaConcurrentModificationException
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
 from delta.tables import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -12,11 +19,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from common.account.outcome import Outcome, check_outcome, outcome
-from common.account.tally import check_gaps, check_tally, tally, totals
+from common.account.tally import check_gaps, check_tally, refuse_split_keys, tally, totals
 from common.decode.json import JSON, TEXT, json_verdicts, with_event
 from common.divide.fate import FATE, LATE, MERGE, QUARANTINED, pipeline_verdicts, with_fate
 from common.divide.verdict import with_reason
-from common.errors import AlluviumError
+from common.errors import AlluviumError, StateError
 from common.ledger.ledger import Ledger, transaction
 from common.ledger.position import Position
 from common.merge.side_tables import append_late, append_quarantined, undo_provisional
@@ -29,6 +36,16 @@ from common.settings.pipeline import Pipeline
 log = structlog.get_logger()
 ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.5
+# Each on its own: in Python they have no base class in common. ConcurrentTransactionException is missing on purpose: it
+# says that a rival has committed this very transaction.
+CONFLICTS = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
 
 
 class TooManyBadRecords(AlluviumError):
@@ -69,18 +86,37 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     The session is the rows' own: in foreachBatch it is a clone, and MERGE reads the transaction from the session
     that owns the table.
     """
-    # Materialised once: another read of the same range could meet a log that retention has shortened meanwhile.
-    judged = with_fates(rows, settling.pipeline).localCheckpoint()
+    judged = materialise(with_fates(rows, settling.pipeline), settling.topic)
+    refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
     counted = tally(judged)
     check_tally(counted, planned)
-    gaps = check_gaps(judged, counted, planned, settling.topic.is_empty)
+    gaps = check_gaps(judged, counted, planned, settling.topic)
+    refuse_split_keys(judged, settling.pipeline)
     fates = totals(counted)
     refuse_too_many_bad(fates, settling.pipeline.quality.max_bad_ratio)
-    following = position.advanced(settling.topic_id, planned.end)
-    found = commit(settling, following, judged, fates)
-    ledger = Ledger(rows.sparkSession, settling.table, settling.pipeline.name)
-    ledger.copy(following)
+    following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
+    found = commit(settling, position, following, judged, fates)
+    Ledger(rows.sparkSession, settling.table, settling.pipeline.name).copy(following)
     return BatchResult(following, fates, gaps, found)
+
+
+def materialise(judged: DataFrame, topic: Topic) -> DataFrame:
+    """Read once: another read of the same range could meet a log that retention has shortened meanwhile."""
+    try:
+        return judged.localCheckpoint()
+    except (PySparkException, Py4JError):
+        # Where the broker is the reason, it is the better error: it says so, and that later may do.
+        topic.describe()
+        raise
+
+
+def refuse_recreated(found: str, wanted: str, name: str) -> None:
+    """After the read, so that no record of a topic that was recreated meanwhile passes."""
+    if found != wanted:
+        raise StateError(
+            f"topic '{name}' was recreated while this job ran (its id is {found}, it was {wanted})",
+            "begin a new epoch on it with submit/epoch.sh --at beginning",
+        )
 
 
 def with_fates(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -105,33 +141,39 @@ def refuse_too_many_bad(fates: dict[str, int], max_ratio: float) -> None:
         )
 
 
-def commit(settling: Settling, following: Position, judged: DataFrame, fates: dict[str, int]) -> Outcome:
+def commit(
+    settling: Settling, position: Position, following: Position, judged: DataFrame, fates: dict[str, int]
+) -> Outcome:
     """Side tables first, the table last: its commit is the moment at which the batch has happened."""
-    spark, pipeline = judged.sparkSession, settling.pipeline
+    pipeline = settling.pipeline
+    ledger = Ledger(judged.sparkSession, settling.table, pipeline.name)
     if fates[QUARANTINED]:
-        append_quarantined(judged, settling.table, following)
+        append_quarantined(judged, settling.table, following, ledger.table_id())
     if fates[LATE] and pipeline.late is not None and pipeline.late.action == "keep":
-        append_late(judged, settling.table, following, pipeline.columns)
+        append_late(judged, settling.table, following, ledger.table_id(), pipeline.columns)
     changes = judged.where(F.col(FATE) == MERGE).select(*pipeline.columns)
-    superseded = commit_with_retries(settling, following, changes, fates[MERGE])
-    found = outcome(Ledger(spark, settling.table, pipeline.name).metrics(following), superseded)
+    superseded = commit_with_retries(settling, ledger, position, following, changes, to_merge=fates[MERGE])
+    found = outcome(ledger.metrics(following), superseded)
     check_outcome(found, fates[MERGE])
     return found
 
 
-def commit_with_retries(settling: Settling, following: Position, changes: DataFrame, to_merge: int) -> int:
+def commit_with_retries(
+    settling: Settling, ledger: Ledger, position: Position, following: Position, changes: DataFrame, *, to_merge: int
+) -> int:
     """The same rows until they are in, or until it is clear that they cannot be. Gives how many were superseded."""
     spark, target = changes.sparkSession, settling.pipeline.target
     for attempt in range(1, ATTEMPTS + 1):
+        refuse_moved(ledger, position)
         superseded = count_superseded(DeltaTable.forPath(spark, settling.table), changes, target.keys, target.sequence)
         try:
             write(settling, following, changes, to_merge)
         except (PySparkException, Py4JError) as error:
-            if has_landed(settling, following, changes):
+            if ledger.has(following):
                 log.warning("the commit had landed although its answer was lost", seq=following.seq)
                 return superseded
-            if attempt == ATTEMPTS or not isinstance(error, DeltaConcurrentModificationException):
-                undo_provisional(spark, settling.table, following.epoch, following.seq - 1)
+            if attempt == ATTEMPTS or not isinstance(error, CONFLICTS):
+                undo_provisional(spark, settling.table, ledger)
                 raise
             log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
             time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
@@ -140,9 +182,14 @@ def commit_with_retries(settling: Settling, following: Position, changes: DataFr
     raise AssertionError("the last attempt returns or raises")
 
 
-def has_landed(settling: Settling, following: Position, changes: DataFrame) -> bool:
-    """A commit can succeed and its answer be lost: only the table's log knows."""
-    return Ledger(changes.sparkSession, settling.table, following.pipeline).sequence(following) == following.seq
+def refuse_moved(ledger: Ledger, position: Position) -> None:
+    """A rival run, a RESTORE or an overwrite since this run began: what it knows of the table is no longer true."""
+    found = ledger.position()
+    if found != position:
+        raise StateError(
+            f"the table's position moved to epoch {found.epoch}, transaction {found.seq} while this job ran",
+            "run one job a table; start this one again, it goes on from the table",
+        )
 
 
 def write(settling: Settling, following: Position, changes: DataFrame, to_merge: int) -> None:

@@ -1,13 +1,13 @@
 """Epochs: the explicit acts that say where to go on when the table's log cannot, or should not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
 from common.errors import UsageError
 from common.ledger.ledger import Ledger, transaction
-from common.ledger.position import Position
+from common.ledger.position import Position, first_position
 from common.merge.upsert import append_nothing
 from common.plan.offsets import Available, Offsets
 
@@ -42,7 +42,8 @@ def within(wanted: Offsets, available: Available) -> dict[int, int]:
 def propose_epoch(
     ledger: Ledger, pipeline: str, topic: str, topic_id: str, *, offsets: Mapping[int, int], before: Offsets
 ) -> Proposal:
-    return Proposal(Position(pipeline, (ledger.epoch() or 0) + 1, 0, topic, topic_id, offsets), before)
+    first = first_position(pipeline, (ledger.epoch() or 0) + 1, topic)
+    return Proposal(replace(first, topic_id=topic_id, offsets=offsets), before)
 
 
 def offsets_of_rows(ledger: Ledger, topic_id: str, available: Available) -> tuple[dict[int, int], Offsets]:

@@ -1,5 +1,6 @@
 """What the broker says of a topic: its identity, its partitions, its offsets. Every question has a time-out."""
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
@@ -10,6 +11,8 @@ from common.errors import BrokerUnreachable, StateError, TopicMissing
 from common.plan.offsets import Available
 
 TIMEOUT_SECONDS = 10.0
+# A long aborted transaction is skipped inside of the client before anything comes out.
+SCAN_SECONDS = 60.0
 UNREACHABLE = {
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TRANSPORT,
@@ -55,29 +58,45 @@ class Topic:
         ends = self.available().ends
         return {partition: ends[partition] if offset < 0 else offset for partition, offset in found.items()}
 
-    def is_empty(self, partition: int, first: int, after: int) -> bool:
-        """Whether the log holds no committed record from `first` to before `after`: transaction markers and compaction
-        leave such gaps, and only a consumer can tell them from records that a reader has missed."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.brokers,
-                "group.id": "alluvium-gaps",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "error",
-            }
-        )
+    def first_record_in(self, partition: int, gaps: Sequence[tuple[int, int]]) -> int | None:
+        """The first committed record inside of ranges (first, after) that should hold none; None if they are empty.
+
+        Transaction markers and compaction leave such gaps, and only a consumer tells them from records that a reader
+        has missed. One pass, from the first gap's beginning to the last one's end.
+        """
+        consumer = Consumer(self._consumer_settings())
         try:
-            consumer.assign([TopicPartition(self.name, partition, first)])
-            message = consumer.poll(self._timeout)
+            consumer.assign([TopicPartition(self.name, partition, gaps[0][0])])
+            remaining = list(reversed(gaps))
+            while remaining:
+                offset = self._next_offset(consumer, partition)
+                while remaining and remaining[-1][1] <= offset:
+                    remaining.pop()
+                if remaining and remaining[-1][0] <= offset:
+                    return offset
         finally:
             consumer.close()
+        return None
+
+    def _next_offset(self, consumer: Consumer, partition: int) -> int:
+        """Of the next committed record, or of the log's end."""
+        message = consumer.poll(SCAN_SECONDS)
         if message is None:
-            raise self._unreachable(f"no answer about offset {first} of partition {partition}")
+            raise self._unreachable(f"partition {partition} gives nothing")
         if message.error() is not None and message.error().code() != KafkaError._PARTITION_EOF:
             self._translate(KafkaException(message.error()))
-        return bool(message.offset() >= after)
+        return int(message.offset())
+
+    def _consumer_settings(self) -> dict[str, str | int | bool]:
+        return {
+            "bootstrap.servers": self.brokers,
+            "group.id": "alluvium-gaps",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "log_level": 0,
+        }
 
     def _offsets(self, partitions: list[int], which: OffsetSpec) -> dict[int, int]:
         asked = self._admin.list_offsets(

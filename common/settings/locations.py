@@ -21,8 +21,9 @@ class Location:
 def location(text: str) -> Location:
     parsed = urlparse(text)
     if parsed.scheme in {"", "file"}:
-        path = Path(unquote(parsed.path) if parsed.scheme else text).absolute()
-        return Location(path.as_uri(), path)
+        path = Path(unquote(parsed.path) if parsed.scheme else text).resolve()
+        # Not Path.as_uri(): Hadoop takes a path as it stands, and %20 for three characters.
+        return Location(f"file://{path}", path)
     return Location(text.rstrip("/"), None)
 
 
@@ -40,8 +41,8 @@ def require_parquet(folder: Location) -> None:
 
 
 def is_delta_table(table: Location) -> bool:
-    """What this machine can see without Spark; False for a table elsewhere."""
-    return table.local is not None and (table.local / "_delta_log").is_dir()
+    """What this machine can see without Spark: a commit, since a load that failed may leave an empty log behind."""
+    return table.local is not None and next((table.local / "_delta_log").glob("*.json"), None) is not None
 
 
 def require_delta_table(table: Location) -> None:

@@ -3,7 +3,7 @@
 import difflib
 import re
 import tomllib
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -26,7 +26,8 @@ def identifier(name: str) -> str:
 
 
 def kind(name: str) -> str:
-    if KIND.fullmatch(name) is None:
+    digits = [int(number) for number in re.findall(r"\d+", name)]
+    if KIND.fullmatch(name) is None or (digits and not 1 <= digits[1] + 1 <= digits[0] + 1 <= 39):
         known = "string, boolean, int, bigint, float, double, date, timestamp, decimal(p,s)"
         raise ValueError(f"'{name}' is not a column's type; known: {known}")
     return name
@@ -40,9 +41,8 @@ def duration(text: str) -> str:
 
 def seconds(text: str) -> int:
     """The length of a duration as pipeline files write it."""
-    match = DURATION.fullmatch(text)
-    if match is None:
-        raise ConfigurationError(f"'{text}' is not a duration", "use 90s, 30m, 12h or 5d")
+    match = DURATION.fullmatch(duration(text))
+    assert match is not None  # noqa: S101  duration() has just seen to it
     return int(match["number"]) * SECONDS[match["unit"]]
 
 
@@ -61,7 +61,6 @@ class Source(Section):
     """Where events come from, and their form."""
 
     topic: str
-    brokers: str = "localhost:9092"
     format: Literal["json"] = "json"
     columns: dict[Column, Kind] = Field(min_length=1)
     null_value: Literal["skip", "quarantine"] = "quarantine"
@@ -117,6 +116,7 @@ class Pipeline(Section):
 
     @model_validator(mode="after")
     def columns_exist(self) -> Self:
+        refuse_ambiguous(self)
         known = self.columns
         named = {"target.keys": self.target.keys, "target.partition_by": self.target.partition_by}
         if self.target.sequence != POSITION:
@@ -133,6 +133,19 @@ class Pipeline(Section):
     def columns(self) -> list[str]:
         """The table's columns: the events' own, then the derived ones."""
         return [*self.source.columns, *self.target.derived]
+
+
+def refuse_ambiguous(pipeline: Pipeline) -> None:
+    """Names that would mean two things: Spark ignores their case, and the engine has columns of its own."""
+    seen: set[str] = set()
+    for name in pipeline.columns:
+        if name.lower() in seen:
+            raise ValueError(f"column '{name}' is declared twice")
+        if name.startswith("_"):
+            raise ValueError(f"column '{name}': names that begin with an underscore are the engine's own")
+        seen.add(name.lower())
+    if POSITION in seen and pipeline.target.sequence == POSITION:
+        raise ValueError(f"target.sequence: '{POSITION}' is the place in the topic, and a column has the same name")
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -152,7 +165,7 @@ def read_pipeline(name: str) -> Pipeline:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: {error}", "correct the file") from error
     try:
-        return Pipeline.model_validate({"name": name, **content})
+        return Pipeline.model_validate({**content, "name": name})
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {first_problem(error)}", "correct the file") from error
 
@@ -171,5 +184,7 @@ def first_problem(error: ValidationError) -> str:
 def valid_keys(path: tuple[int | str, ...]) -> list[str]:
     model: Any = Pipeline
     for part in path:
-        model = model.model_fields[part].annotation
-    return [key for key in model.model_fields if key != "name"]
+        if isinstance(part, str):
+            annotation = model.model_fields[part].annotation
+            model = next((each for each in get_args(annotation) if hasattr(each, "model_fields")), annotation)
+    return [key for key in model.model_fields if key != "name" or model is not Pipeline]

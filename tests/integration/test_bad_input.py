@@ -99,9 +99,21 @@ def test_an_unknown_trigger(broker: Broker, topic: str, table: Path) -> None:
     refused(command, 2, "trigger 'often' is not known", "available-now")
 
 
+def test_what_click_refuses_is_one_line_too(table: Path) -> None:
+    refused([MERGE, "--mode", "moon", table, "127.0.0.1", "t"], 2, "Invalid value for '--mode'", "see --help")
+    refused([MERGE, "--mode", "batch"], 2, "Missing argument 'DELTA_DIR'; see --help")
+
+
 def test_help_needs_no_spark() -> None:
-    for script in ("temperatures_delta_processing", "delta_reader", "streaming_merge", "weather_producer"):
+    for script in (
+        "temperatures_delta_processing",
+        "delta_reader",
+        "streaming_merge",
+        "weather_producer",
+        "epoch",
+        "rewind",
+    ):
         done = run([f"submit/{script}.sh", "--help"])
         assert done.returncode == 0
-        assert done.stdout.startswith(f"Usage: {script}.py")
+        assert done.stdout.startswith(f"Usage: {script} ")
         assert complaints(done) == []

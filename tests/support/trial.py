@@ -1,6 +1,7 @@
 """One table and one topic, driven by hand inside this process."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -42,25 +43,30 @@ def event(identity: int, part: str, degrees: float | None) -> tuple[bytes, bytes
     return key, json.dumps({"id": identity, "part": part, "degrees": degrees}).encode()
 
 
+def load_trial_base(spark: SparkSession, folder: Path) -> Path:
+    """A table of the base rows, loaded once and copied for each trial."""
+    spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
+    load_base(spark, pipeline("any"), location(f"{folder}/base"), location(f"{folder}/table"), overwrite=False)
+    return folder / "table"
+
+
 class Trial:
     """One table and one topic, driven by hand."""
 
-    def __init__(self, spark: SparkSession, broker: Broker, topic: str, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, broker: Broker, topic: str, folder: Path, loaded: Path) -> None:
         self.spark, self.broker, self.topic = spark, broker, topic
         self.pipeline = pipeline(topic)
         self.table: Location = location(str(folder / "table"))
-        base = folder / "base"
-        spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(base))
-        load_base(spark, self.pipeline, location(str(base)), self.table, overwrite=False)
+        shutil.copytree(loaded, folder / "table")
 
     def run(self, mode: str) -> Position:
         topic = Topic(self.broker.address, self.topic)
         start = start_from_table(self.spark, self.pipeline, self.table, topic)
         if mode == "stream":
-            stream = Stream(self.spark, start, topic)
+            stream = Stream(self.spark, start)
             stream.run(Trigger())
             return stream.position
-        loop = BatchLoop(self.spark, start, topic)
+        loop = BatchLoop(self.spark, start)
         loop.drain()
         return loop.position
 

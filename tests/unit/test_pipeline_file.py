@@ -41,6 +41,13 @@ def test_a_minimal_file_is_enough(pipeline_file: Path) -> None:
         (GOOD.replace("id = ", '"i d" = '), "a column is named with letters, digits and underscores"),
         (GOOD.replace('"t"', "7"), "source.topic: Input should be a valid string"),
         (GOOD.replace("[source]", "[source"), "at line 2"),
+        (GOOD + '[late]\ncolum = "at"\n', "unknown key 'late.colum'; did you mean 'column'?"),
+        (GOOD + '[[quality.rules]]\nnam = "x"\n', "unknown key 'quality.rules.0.nam'; did you mean 'name'?"),
+        (GOOD.replace('"bigint"', '"decimal(99,2)"'), "'decimal(99,2)' is not a column's type"),
+        (GOOD.replace("at =", "ID ="), "column 'ID' is declared twice"),
+        (GOOD.replace("at =", "_at ="), "begin with an underscore"),
+        (GOOD.replace("at =", "position ="), "'position' is the place in the topic"),
+        (GOOD + '[late]\ncolumn = "at"\nbound = "5 days"\n', "'5 days' is not a duration"),
     ],
 )
 def test_what_is_wrong_is_named(pipeline_file: Path, text: str, said: str) -> None:

@@ -64,6 +64,7 @@ def test_what_is_not_such_an_event_gets_its_reason(spark: SparkSession) -> None:
         (b'{"id":01}', "NOT_JSON"),
         (b'{"at":"\\ud800"}', "NOT_JSON"),
         (b'{"at":"\\ude00\\ud83d"}', "NOT_JSON"),
+        (b'{"at":"\\\\ud83d\\ude00"}', "NOT_JSON"),
         (b"[1,2]", "NOT_AN_OBJECT"),
         (b"null", "NOT_AN_OBJECT"),
         (b'"text"', "NOT_AN_OBJECT"),
@@ -133,3 +134,17 @@ def test_both_zeros_are_one_key(spark: SparkSession) -> None:
         records(spark, b'{"id":1,"degrees":-0e0}', b'{"id":2,"degrees":0.0}'), pipeline(target={"keys": ["degrees"]})
     )
     assert fates(found) == ["folded", "merge"]
+
+
+def test_times_and_decimals_survive_unchanged_or_are_turned_away(spark: SparkSession) -> None:
+    found = with_fates(
+        records(
+            spark,
+            b'{"id":1,"at":"2023-01-05T12:00:00Z","degrees":12.34}',
+            b'{"id":2,"at":"10:00"}',
+            b'{"id":3,"at":"2023-13-05T12:00:00Z"}',
+            b'{"id":4,"degrees":99999999999999.999}',
+        ),
+        pipeline(source={"columns": {"id": "bigint", "at": "timestamp", "degrees": "decimal(20,2)"}}),
+    )
+    assert reasons(found) == [None, "WRONG_TYPE", "WRONG_TYPE", "WRONG_TYPE"]
