@@ -65,6 +65,7 @@ def of_tests(work: Path) -> dict[str, str]:
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dalluvium.run=tests {log4j}",
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "1",
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": str(work),
     }
