@@ -15,7 +15,9 @@ MERGE = "submit/streaming_merge.sh"
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """What a job takes for a table as long as it has not looked inside."""
-    (tmp_path / "table" / "_delta_log").mkdir(parents=True)
+    log = tmp_path / "table" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.json").touch()
     return tmp_path / "table"
 
 
