@@ -4,7 +4,7 @@ SHELL := /bin/bash
 MODE ?= batch
 PYTHON := .venv/bin/python
 
-.PHONY: help demo test check setup lock kafka-up kafka-down clean
+.PHONY: help demo test test-long check setup lock kafka-up kafka-down clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-28s %s\n", $$1, $$2}'
@@ -12,9 +12,12 @@ help: ## List the targets
 demo: ## The temperatures pipeline end to end on embedded services (MODE=batch or MODE=stream)
 	@submit/demo.sh $(MODE)
 
-test: setup ## Everything that CI runs: the checks, then all tests
+test: setup ## What CI runs: the checks, then the tests
 	@$(MAKE) --no-print-directory check
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest -m "not long"
+
+test-long: setup ## The tests that `make test` leaves out for their length
+	@$(PYTHON) -m pytest -m long
 
 check: setup ## ruff, mypy strict, the import contract
 	@.venv/bin/ruff format --check .

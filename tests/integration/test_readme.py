@@ -25,7 +25,7 @@ def test_the_two_commands_are_the_readmes_only_ones() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["make demo", "make demo MODE=stream"])
+@pytest.mark.parametrize("command", ["make demo", pytest.param("make demo MODE=stream", marks=pytest.mark.long)])
 def test_the_demo_prints_what_the_readme_promises(command: str) -> None:
     assert command in README
     done = run(command.split(), timeout=560)
