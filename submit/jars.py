@@ -21,6 +21,8 @@ LOCK = ROOT / "conf" / "jars.lock"
 JARS = ROOT / "build" / "jars"
 MIRROR = "ALLUVIUM_MAVEN_MIRROR"
 UNKNOWN = "unknown"
+# The name of an XML namespace, which nobody fetches.
+CLASSIFIERS = "http://ant.apache.org/ivy/maven"
 FORM = re.compile(r"(?P<org>[^:@]+):(?P<name>[^:@]+):(?P<rev>[^:@]+)(:(?P<classifier>[^@]+))?(@(?P<ext>.+))?")
 
 
@@ -113,7 +115,7 @@ def ivy_module(group: str, artifacts: list[Artifact]) -> str:
             f"ext={quoteattr(each.ext)}{classifier}/></dependency>"
         )
     return (
-        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        f'<ivy-module version="2.0" xmlns:m="{CLASSIFIERS}">'
         f'<info organisation="alluvium" module="{group}"/><configurations><conf name="{group}"/></configurations>'
         f"<dependencies>{''.join(rows)}</dependencies></ivy-module>"
     )
