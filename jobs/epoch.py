@@ -4,12 +4,9 @@ import click
 
 from common.cli import job
 from common.drivers.operator import act_on_proposal, at_choice
+from common.drivers.start import resolve_inputs
 from common.ledger.lock import job_lock
-from common.plan.broker import Topic
 from common.session import start_session
-from common.settings.brokers import bootstrap
-from common.settings.locations import location, require_delta_table
-from common.settings.pipeline import read_pipeline
 
 
 @job("epoch")
@@ -28,13 +25,9 @@ from common.settings.pipeline import read_pipeline
 @click.option("--execute", is_flag=True, help="Do it; without this only the plan is printed.")
 def main(*, delta_dir: str, brokers: str, topic_name: str, at: str, name: str, execute: bool) -> None:
     """Begin a new epoch of the table DELTA_DIR on TOPIC."""
-    pipeline = read_pipeline(name)
-    table = location(delta_dir)
-    require_delta_table(table)
-    topic = Topic(bootstrap(brokers), topic_name)
-    topic.describe()
-    with job_lock(table):
-        act_on_proposal(start_session("Epoch"), pipeline, table, topic, at_choice(at), execute=execute)
+    given = resolve_inputs(name, delta_dir, brokers, topic_name)
+    with job_lock(given.table):
+        act_on_proposal(start_session("Epoch"), given, at_choice(at), execute=execute)
 
 
 if __name__ == "__main__":

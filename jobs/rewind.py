@@ -4,12 +4,9 @@ import click
 
 from common.cli import job
 from common.drivers.operator import act_on_proposal, rewind_choice
+from common.drivers.start import resolve_inputs
 from common.ledger.lock import job_lock
-from common.plan.broker import Topic
 from common.session import start_session
-from common.settings.brokers import bootstrap
-from common.settings.locations import location, require_delta_table
-from common.settings.pipeline import read_pipeline
 
 
 @job("rewind")
@@ -37,13 +34,9 @@ def main(
 ) -> None:
     """Move the position of the table DELTA_DIR in TOPIC; the next run reads on from there, under a new epoch."""
     choice = rewind_choice(to_time=to_time, to_offset=to_offset, by=by, to_beginning=to_beginning)
-    pipeline = read_pipeline(name)
-    table = location(delta_dir)
-    require_delta_table(table)
-    topic = Topic(bootstrap(brokers), topic_name)
-    topic.describe()
-    with job_lock(table):
-        act_on_proposal(start_session("Rewind"), pipeline, table, topic, choice, execute=execute)
+    given = resolve_inputs(name, delta_dir, brokers, topic_name)
+    with job_lock(given.table):
+        act_on_proposal(start_session("Rewind"), given, choice, execute=execute)
 
 
 if __name__ == "__main__":

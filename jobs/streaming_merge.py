@@ -5,14 +5,10 @@ import click
 from common.cli import job
 from common.drivers.announce import print_plan
 from common.drivers.batch_loop import BatchLoop, Patience
-from common.drivers.start import start_from_table
+from common.drivers.start import resolve_inputs, start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.ledger.lock import job_lock
-from common.plan.broker import Topic
 from common.session import start_session
-from common.settings.brokers import bootstrap
-from common.settings.locations import location, require_delta_table
-from common.settings.pipeline import read_pipeline
 
 
 @job("streaming_merge")
@@ -45,17 +41,13 @@ def main(
     dry_run: bool,
 ) -> None:
     """Merge the events of TOPIC on BROKERS into the Delta table DELTA_DIR. A bare host means port 9092."""
-    pipeline = read_pipeline(name)
-    table = location(delta_dir)
-    require_delta_table(table)
-    topic = Topic(bootstrap(brokers), topic_name)
-    topic.describe()
+    given = resolve_inputs(name, delta_dir, brokers, topic_name)
     spark_trigger = Trigger.parse(trigger)
-    with job_lock(table):
+    with job_lock(given.table):
         print("Reading the delta table from disk...")
         spark = start_session("StreamingMerge")
-        start = start_from_table(spark, pipeline, table, topic)
-        print(f"Reading the messages from KAFKA topic {topic.brokers}")
+        start = start_from_table(spark, given)
+        print(f"Reading the messages from KAFKA topic {given.topic.brokers}")
         if dry_run:
             print_plan(start)
         elif mode == "stream":

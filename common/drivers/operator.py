@@ -6,24 +6,22 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
-from common.drivers.start import refuse_other_topic
+from common.drivers.start import Inputs, refuse_other_topic
 from common.errors import UsageError
 from common.ledger.ledger import Ledger
 from common.pipeline.epoch import begin_epoch, offsets_of_rows, propose_epoch, within
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets
-from common.settings.locations import Location
-from common.settings.pipeline import Pipeline, seconds
+from common.settings.pipeline import seconds
 
 # Given the table's ledger and the topic: the new offsets, and those they replace.
 Choice = Callable[[Ledger, Topic], tuple[dict[int, int], Offsets]]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def act_on_proposal(
-    spark: SparkSession, pipeline: Pipeline, table: Location, topic: Topic, choice: Choice, *, execute: bool
-) -> None:
+def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execute: bool) -> None:
     """Print the plan; begin the epoch only when told to."""
+    pipeline, table, topic = given.pipeline, given.table, given.topic
     ledger = Ledger(spark, table.uri, pipeline.name)
     offsets, before = choice(ledger, topic)
     topic_id, _ = topic.describe()

@@ -12,8 +12,27 @@ from common.merge.side_tables import undo_provisional
 from common.pipeline.batch import Settling, with_fates
 from common.plan.broker import Topic
 from common.plan.offsets import Available, starting_offsets
-from common.settings.locations import Location
-from common.settings.pipeline import Pipeline
+from common.settings.brokers import bootstrap
+from common.settings.locations import Location, location, require_delta_table
+from common.settings.pipeline import Pipeline, read_pipeline
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a job on a table and a topic is told."""
+
+    pipeline: Pipeline
+    table: Location
+    topic: Topic
+
+
+def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str) -> Inputs:
+    """Everything that can be wrong with the arguments, before Spark starts and before anything is locked."""
+    pipeline, table = read_pipeline(name), location(delta_dir)
+    require_delta_table(table)
+    topic = Topic(bootstrap(brokers), topic_name)
+    topic.describe()
+    return Inputs(pipeline, table, topic)
 
 
 @dataclass(frozen=True)
@@ -25,7 +44,8 @@ class Start:
     available: Available
 
 
-def start_from_table(spark: SparkSession, pipeline: Pipeline, table: Location, topic: Topic) -> Start:
+def start_from_table(spark: SparkSession, given: Inputs) -> Start:
+    pipeline, table, topic = given.pipeline, given.table, given.topic
     topic_id, _ = topic.describe()
     check_expressions(spark, pipeline)
     position = Ledger(spark, table.uri, pipeline.name).position()

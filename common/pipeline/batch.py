@@ -95,8 +95,9 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     fates = totals(counted)
     refuse_too_many_bad(fates, settling.pipeline.quality.max_bad_ratio)
     following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
-    found = commit(settling, position, following, judged, fates)
-    Ledger(rows.sparkSession, settling.table, settling.pipeline.name).copy(following)
+    ledger = Ledger(rows.sparkSession, settling.table, settling.pipeline.name)
+    found = commit(settling, ledger, position, following, judged, fates)
+    ledger.copy(following)
     return BatchResult(following, fates, gaps, found)
 
 
@@ -142,11 +143,17 @@ def refuse_too_many_bad(fates: dict[str, int], max_ratio: float) -> None:
 
 
 def commit(
-    settling: Settling, position: Position, following: Position, judged: DataFrame, fates: dict[str, int]
+    settling: Settling,
+    ledger: Ledger,
+    position: Position,
+    following: Position,
+    judged: DataFrame,
+    fates: dict[str, int],
 ) -> Outcome:
     """Side tables first, the table last: its commit is the moment at which the batch has happened."""
     pipeline = settling.pipeline
-    ledger = Ledger(judged.sparkSession, settling.table, pipeline.name)
+    # Here too: beside the table, rows under a rival's number could not be told from the rival's own.
+    refuse_moved(ledger, position)
     if fates[QUARANTINED]:
         append_quarantined(judged, settling.table, following, ledger.table_id())
     if fates[LATE] and pipeline.late is not None and pipeline.late.action == "keep":

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.account.tally import AccountingError
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.start import start_from_table
+from common.drivers.start import Inputs, start_from_table
 from common.errors import ConfigurationError, StateError, UsageError
 from common.pipeline import batch
 from common.pipeline.base_load import load_base
@@ -27,7 +27,7 @@ BASE = {(1, "a", 1.0), (2, "a", 2.0)}
 
 def loop(trial: Trial) -> BatchLoop:
     topic = Topic(trial.broker.address, trial.topic)
-    return BatchLoop(trial.spark, start_from_table(trial.spark, trial.pipeline, trial.table, topic))
+    return BatchLoop(trial.spark, start_from_table(trial.spark, Inputs(trial.pipeline, trial.table, topic)))
 
 
 def once_failing(real: Callable[..., None], error: Exception, *, after: bool) -> Callable[..., None]:
@@ -111,7 +111,7 @@ def planted(trial: Trial, bug: Callable[[DataFrame], DataFrame]) -> None:
     """One batch of four records whose rows went through a bug on their way."""
     trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(4)], partition=0)
     topic = Topic(trial.broker.address, trial.topic)
-    start = start_from_table(trial.spark, trial.pipeline, trial.table, topic)
+    start = start_from_table(trial.spark, Inputs(trial.pipeline, trial.table, topic))
     planned = Plan({0: 0}, {0: 4})
     batch.run_batch(
         start.settling, start.position, planned, bug(read_range(trial.spark, topic.brokers, topic.name, planned))

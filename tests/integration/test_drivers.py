@@ -9,7 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import functions as F
 
 from common.drivers.batch_loop import BatchLoop, Patience
-from common.drivers.start import start_from_table
+from common.drivers.start import Inputs, start_from_table
 from common.errors import StateError
 from common.pipeline.batch import TooManyBadRecords
 from common.plan.broker import Topic
@@ -183,7 +183,7 @@ def test_what_a_dead_run_left_beside_the_table_is_undone(trial: Trial) -> None:
 
 def test_a_quiet_topic_is_waited_for_and_given_up(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
     topic = Topic(trial.broker.address, trial.topic)
-    start = start_from_table(trial.spark, trial.pipeline, trial.table, topic)
+    start = start_from_table(trial.spark, Inputs(trial.pipeline, trial.table, topic))
     BatchLoop(trial.spark, start).follow(Patience(wait_seconds=0.5, give_up_seconds=1.5))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Raw schema from kafka read..."

@@ -4,6 +4,7 @@ import pytest
 from delta.tables import DeltaTable
 
 from common.drivers.operator import Choice, act_on_proposal, at_choice, parse_duration, rewind_choice
+from common.drivers.start import Inputs
 from common.errors import StateError, UsageError
 from common.plan.broker import Topic
 from tests.support.trial import Trial, event
@@ -11,7 +12,7 @@ from tests.support.trial import Trial, event
 
 def act(trial: Trial, choice: Choice, *, execute: bool = True) -> None:
     topic = Topic(trial.broker.address, trial.topic)
-    act_on_proposal(trial.spark, trial.pipeline, trial.table, topic, choice, execute=execute)
+    act_on_proposal(trial.spark, Inputs(trial.pipeline, trial.table, topic), choice, execute=execute)
 
 
 def rewind(**said: str | bool) -> Choice:

@@ -9,7 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.start import start_from_table
+from common.drivers.start import Inputs, start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.ledger.ledger import Ledger
 from common.ledger.position import Position
@@ -61,7 +61,7 @@ class Trial:
 
     def run(self, mode: str) -> Position:
         topic = Topic(self.broker.address, self.topic)
-        start = start_from_table(self.spark, self.pipeline, self.table, topic)
+        start = start_from_table(self.spark, Inputs(self.pipeline, self.table, topic))
         if mode == "stream":
             stream = Stream(self.spark, start)
             stream.run(Trigger())
