@@ -51,7 +51,7 @@ def main(
         if dry_run:
             print_plan(start)
         elif mode == "stream":
-            Stream(spark, start).run(spark_trigger)
+            Stream(spark, start).follow(spark_trigger)
         elif once:
             BatchLoop(spark, start).drain()
         else:

@@ -20,12 +20,33 @@ class Outcome:
     superseded: int
 
 
+@dataclass(frozen=True)
+class FilesTouched:
+    """The table's files: in it before the commit, those that the MERGE had to consider, and what it did to them."""
+
+    in_table: int
+    candidates: int
+    added: int
+    removed: int
+
+
 def outcome(metrics: Mapping[str, str], superseded: int) -> Outcome:
     def metric(name: str) -> int:
         return int(metrics.get(name, "0"))
 
     return Outcome(
         metric("numTargetRowsInserted"), metric("numTargetRowsUpdated"), metric("numTargetRowsDeleted"), superseded
+    )
+
+
+def files_touched(metrics: Mapping[str, str], in_table: int) -> FilesTouched:
+    """Nothing bounds the MERGE by literals: where it had something to merge, every file was a candidate."""
+    merged = "numTargetFilesAdded" in metrics
+    return FilesTouched(
+        in_table=in_table,
+        candidates=in_table if merged else 0,
+        added=int(metrics.get("numTargetFilesAdded", "0")),
+        removed=int(metrics.get("numTargetFilesRemoved", "0")),
     )
 
 

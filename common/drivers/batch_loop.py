@@ -5,16 +5,14 @@ import sys
 import time
 from dataclasses import dataclass
 
-import structlog
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from common.account.times import StageTimes
 from common.drivers.announce import announce_schemas, print_rows
-from common.drivers.start import Start, take_over
-from common.pipeline.batch import run_batch
+from common.drivers.run import Run
+from common.drivers.start import Start
 from common.plan.offsets import Available, Plan, plan
 from common.read.kafka import read_range
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -26,55 +24,52 @@ class Patience:
 
 
 class BatchLoop:
-    """One run of the loop; `position` is always the last that the table has committed."""
+    """One run of the loop."""
 
     def __init__(self, spark: SparkSession, start: Start) -> None:
-        take_over(spark, start)
-        self._spark = spark
-        self._settling = start.settling
-        self._topic = start.settling.topic
+        self.run = Run(spark, start, mode="batch")
         self._first = start.available
-        self.position = start.position
 
     def drain(self) -> None:
         """Settle everything up to the ends that the topic had when this run began, then stop: the form for cron."""
-        planned = self._plan(self._first)
-        self._announce(planned)
-        while planned.records:
-            self._settle(planned)
-            planned = self._plan(self._first)
+        with self.run.reported():
+            self._announce(self._plan(self._first))
+            while self._settle(self._first):
+                pass
 
     def follow(self, patience: Patience) -> None:
         """Settle what comes, until nothing has come for as long as patience lasts."""
-        planned = self._plan(self._first)
-        self._announce(planned)
-        quiet = 0.0
-        while planned.records or quiet < patience.give_up_seconds:
-            if planned.records:
-                self._settle(planned)
-                quiet = 0.0
-            else:
-                print_rows(0)
-                print(f"Waiting for {spoken(patience.wait_seconds)} to see if messages come...", flush=True)
-                pause(patience.wait_seconds)
-                quiet += patience.wait_seconds
-            planned = self._plan(self._topic.available())
+        with self.run.reported():
+            self._announce(self._plan(self._first))
+            available, quiet = self._first, 0.0
+            while (settled := self._settle(available)) or quiet < patience.give_up_seconds:
+                quiet = 0.0 if settled else quiet + self._wait(patience)
+                available = self.run.topic.available()
         print(f"Waiting for {spoken(patience.give_up_seconds, 'min')} for messages, aborting...", flush=True)
 
     def _plan(self, available: Available) -> Plan:
-        return plan(self.position.offsets, available, self._settling.pipeline.source.max_records_per_batch)
+        return plan(self.run.position.offsets, available, self.run.pipeline.source.max_records_per_batch)
 
     def _announce(self, planned: Plan) -> None:
-        announce_schemas(
-            read_range(self._spark, self._topic.brokers, self._topic.name, planned), self._settling.pipeline
-        )
+        announce_schemas(self._read(planned), self.run.pipeline)
 
-    def _settle(self, planned: Plan) -> None:
-        rows = read_range(self._spark, self._topic.brokers, self._topic.name, planned)
-        result = run_batch(self._settling, self.position, planned, rows)
-        self.position = result.position
-        print_rows(result.rows_read)
-        log.info("settled", seq=result.position.seq, **result.figures())
+    def _read(self, planned: Plan) -> DataFrame:
+        return read_range(self.run.spark, self.run.topic.brokers, self.run.topic.name, planned)
+
+    def _settle(self, available: Available) -> bool:
+        """The next batch; False where there is none."""
+        times = StageTimes()
+        with times.stage("plan"):
+            planned = self._plan(available)
+        if planned.records:
+            self.run.settle(planned, self._read(planned), times)
+        return planned.records > 0
+
+    def _wait(self, patience: Patience) -> float:
+        print_rows(0)
+        print(f"Waiting for {spoken(patience.wait_seconds)} to see if messages come...", flush=True)
+        pause(patience.wait_seconds)
+        return patience.wait_seconds
 
 
 def spoken(seconds: float, minute: str = "minute") -> str:

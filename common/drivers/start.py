@@ -6,10 +6,12 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
 from common.errors import ConfigurationError, StateError
+from common.faults import fault_point
 from common.ledger.ledger import Ledger
 from common.ledger.position import Position
 from common.merge.side_tables import undo_provisional
-from common.pipeline.batch import Settling, with_fates
+from common.pipeline.batch import Settling
+from common.pipeline.judge import with_fates
 from common.plan.broker import Topic
 from common.plan.offsets import Available, starting_offsets
 from common.settings.brokers import bootstrap
@@ -52,7 +54,7 @@ def start_from_table(spark: SparkSession, given: Inputs) -> Start:
     refuse_other_topic(position, topic.name, topic_id)
     available = topic.available()
     starting_offsets(position.offsets, available)
-    return Start(Settling(pipeline, table.uri, topic, topic_id), position, available)
+    return Start(Settling(pipeline, table, topic, topic_id), position, available)
 
 
 def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
@@ -68,9 +70,12 @@ def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
 
 def take_over(spark: SparkSession, start: Start) -> None:
     """What a dead run left: rows beside the table whose transaction never came, and a position that was not copied."""
-    ledger = Ledger(spark, start.settling.table, start.settling.pipeline.name)
-    undo_provisional(spark, start.settling.table, ledger)
+    fault_point("started")
+    table = start.settling.table.uri
+    ledger = Ledger(spark, table, start.settling.pipeline.name)
+    undo_provisional(spark, table, ledger)
     ledger.copy(start.position)
+    fault_point("undone")
 
 
 def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:

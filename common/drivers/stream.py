@@ -3,22 +3,21 @@
 import re
 from dataclasses import dataclass
 
-import structlog
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from common.drivers.announce import announce_schemas, print_rows
-from common.drivers.start import Start, take_over
+from common.account.times import StageTimes
+from common.drivers.announce import announce_schemas
+from common.drivers.run import Run
+from common.drivers.start import Start
 from common.errors import AlluviumError, StateError, UsageError
 from common.ledger.files import Files
 from common.ledger.position import Position
-from common.pipeline.batch import run_batch
 from common.plan.offsets import Offsets, Plan, from_json, starting_offsets
 from common.read.kafka import read_stream
 from common.settings.environment import run_id
 
-log = structlog.get_logger()
 INTERVAL = re.compile(r"[1-9][0-9]* *(milliseconds?|seconds?|minutes?|hours?)")
 
 
@@ -44,30 +43,26 @@ class Trigger:
 
 
 class Stream:
-    """One run of the stream; `position` is always the last that the table has committed."""
+    """One run of the stream."""
 
     def __init__(self, spark: SparkSession, start: Start) -> None:
-        take_over(spark, start)
-        self._spark = spark
-        self._settling = start.settling
-        self._topic = start.settling.topic
+        self.run = Run(spark, start, mode="stream")
         self._begin = starting_offsets(start.position.offsets, start.available)
         self._failure: AlluviumError | None = None
-        checkpoints = f"{self._settling.table}/_alluvium/{self._settling.pipeline.name}/checkpoint"
+        checkpoints = f"{self.run.settling.table.uri}/_alluvium/{self.run.pipeline.name}/checkpoint"
         # The job lock is held: whatever lies here is a dead run's.
         Files(spark, checkpoints).delete_all()
         self._checkpoint = f"{checkpoints}/{run_id()}"
-        self.position: Position = start.position
 
-    def run(self, trigger: Trigger) -> None:
-        rows = read_stream(
-            self._spark,
-            self._topic.brokers,
-            self._topic.name,
-            self._begin,
-            self._settling.pipeline.source.max_records_per_batch,
-        )
-        announce_schemas(rows, self._settling.pipeline)
+    def follow(self, trigger: Trigger) -> None:
+        with self.run.reported():
+            self._follow(trigger)
+        Files(self.run.spark, self._checkpoint).delete_all()
+
+    def _follow(self, trigger: Trigger) -> None:
+        topic, max_records = self.run.topic, self.run.pipeline.source.max_records_per_batch
+        rows = read_stream(self.run.spark, topic.brokers, topic.name, self._begin, max_records)
+        announce_schemas(rows, self.run.pipeline)
         writer = rows.writeStream.foreachBatch(self._settle).option("checkpointLocation", self._checkpoint)
         query = trigger.applied_to(writer).start()
         try:
@@ -76,9 +71,8 @@ class Stream:
             # Spark wraps what foreachBatch raised into text; the error itself knows its remedy and exit code.
             if self._failure is not None:
                 raise self._failure from error
-            self._topic.describe()
+            topic.describe()
             raise
-        Files(self._spark, self._checkpoint).delete_all()
 
     def _settle(self, rows: DataFrame, batch_id: int) -> None:
         try:
@@ -88,13 +82,11 @@ class Stream:
             raise
 
     def _settle_once(self, rows: DataFrame, batch_id: int) -> None:
-        planned = self._planned(batch_id)
-        if is_settled(planned, self.position):
-            return
-        result = run_batch(self._settling, self.position, planned, rows)
-        self.position = result.position
-        print_rows(result.rows_read)
-        log.info("settled", seq=result.position.seq, **result.figures())
+        times = StageTimes()
+        with times.stage("plan"):
+            planned = self._planned(batch_id)
+        if not is_settled(planned, self.run.position):
+            self.run.settle(planned, rows, times)
 
     def _planned(self, batch_id: int) -> Plan:
         """What Spark planned, from its own log: never the least and greatest offset of the rows, which gaps falsify."""
@@ -103,12 +95,12 @@ class Stream:
         return Plan({partition: before.get(partition, 0) for partition in end}, end)
 
     def _logged(self, batch_id: int) -> Offsets:
-        text = Files(self._spark, f"{self._checkpoint}/offsets").read(str(batch_id))
+        text = Files(self.run.spark, f"{self._checkpoint}/offsets").read(str(batch_id))
         if text is None:
             raise StateError(
                 f"Spark's checkpoint has lost batch {batch_id}", "start the job again: the table knows the position"
             )
-        return from_json(self._topic.name, text.splitlines()[-1])
+        return from_json(self.run.topic.name, text.splitlines()[-1])
 
 
 def is_settled(planned: Plan, position: Position) -> bool:

@@ -58,6 +58,9 @@ class Commits:
     def table_id(self) -> str:
         return str(self._snapshot().metadata().id())
 
+    def files(self) -> int:
+        return int(self._snapshot().numOfFiles())
+
     def _snapshot(self) -> Any:
         deltalog = cast("Any", self._spark._jvm).org.apache.spark.sql.delta.DeltaLog
         return deltalog.forTableWithSnapshot(self._spark._jsparkSession, self._table)._2()

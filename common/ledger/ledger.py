@@ -68,6 +68,10 @@ class Ledger:
         """Delta's own id: a table that was deleted and loaded again at the same path has another."""
         return self._commits.table_id()
 
+    def files(self) -> int:
+        """How many files the table has now."""
+        return self._commits.files()
+
     def has(self, position: Position) -> bool:
         """Whether the table has committed exactly this position, and not a rival's under the same number."""
         return self._commit_of(position) is not None

@@ -16,6 +16,8 @@ from common.settings.environment import run_id
 from common.settings.locations import Location, is_delta_table
 
 log = structlog.get_logger()
+COMMIT_WAIT_SECONDS = 600.0
+POLL_SECONDS = 0.1
 
 
 @contextmanager
@@ -34,25 +36,45 @@ def job_lock(table: Location) -> Iterator[None]:
 
 
 @contextmanager
-def _held(path: Path, table: Location) -> Iterator[None]:
+def commit_lock(table: Location, wait_seconds: float = COMMIT_WAIT_SECONDS) -> Iterator[None]:
+    """Held for one write phase, or for one chunk of maintenance: so maintenance runs beside a stream, and neither makes
+    the other's commit fail. Waited for, with a bound."""
+    if table.local is None:
+        yield
+        return
+    with _held(table.local / "_alluvium" / "commit.lock", table, wait_seconds):
+        yield
+
+
+@contextmanager
+def _held(path: Path, table: Location, wait_seconds: float = 0) -> Iterator[None]:
+    until = time.monotonic() + wait_seconds
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+") as file:
-            _take(file, table)
+            _take(file, table, until)
             # A failed base load removes its lock file with the folder: what we hold may be nobody's any more.
             if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                 yield
                 return
 
 
-def _take(file: IO[str], table: Location) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise Locked(f"{table} is in use by {_owner(file)}", "wait for it to finish, or stop it") from error
+def _take(file: IO[str], table: Location, until: float) -> None:
+    while not _taken(file):
+        if time.monotonic() >= until:
+            raise Locked(f"{table} is in use by {_owner(file)}", "wait for it to finish, or stop it")
+        time.sleep(POLL_SECONDS)
     file.truncate(0)
     file.write(f"{run_id()}, process {os.getpid()} on {socket.gethostname()}")
     file.flush()
+
+
+def _taken(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _remove_traces(folder: Path) -> None:

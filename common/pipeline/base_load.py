@@ -10,7 +10,7 @@ from common.errors import UsageError
 from common.ledger.ledger import Ledger, transaction
 from common.ledger.position import first_position
 from common.merge.quoting import quoted
-from common.pipeline.batch import with_derived
+from common.pipeline.judge import with_derived
 from common.settings.locations import Location, is_delta_table
 from common.settings.pipeline import Pipeline
 

@@ -26,3 +26,16 @@ def run_id() -> str:
 def launched_by_spark_submit() -> bool:
     """The JVM is there first, and says where it listens."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def report_dir() -> Path:
+    return Path(os.environ.get("ALLUVIUM_REPORT_DIR") or home() / "var" / "reports")
+
+
+def fault() -> str | None:
+    """The fault point that a test has named."""
+    return os.environ.get("ALLUVIUM_FAULT")
+
+
+def fault_file() -> Path:
+    return Path(os.environ["ALLUVIUM_FAULT_FILE"])

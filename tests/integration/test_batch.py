@@ -10,10 +10,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from common.account.tally import AccountingError
+from common.account.times import StageTimes
 from common.drivers.batch_loop import BatchLoop
 from common.drivers.start import Inputs, start_from_table
 from common.errors import ConfigurationError, StateError, UsageError
-from common.pipeline import batch
+from common.pipeline import batch, commit
 from common.pipeline.base_load import load_base
 from common.plan.broker import Topic
 from common.plan.offsets import Plan
@@ -46,7 +47,7 @@ def once_failing(real: Callable[..., None], error: Exception, *, after: bool) ->
 
 
 def test_02_a_commit_whose_answer_is_lost_is_not_applied_twice(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "write", once_failing(batch.write, PySparkException("lost"), after=True))
+    monkeypatch.setattr(commit, "write", once_failing(commit.write, PySparkException("lost"), after=True))
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
     assert trial.run("batch").seq == 1
     assert trial.rows() == BASE | {(3, "b", 3.0)}
@@ -55,14 +56,14 @@ def test_02_a_commit_whose_answer_is_lost_is_not_applied_twice(trial: Trial, mon
 
 def test_30_a_conflict_is_tried_again_with_the_same_rows(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     conflict = ConcurrentAppendException("a file was added")
-    monkeypatch.setattr(batch, "merge_latest", once_failing(batch.merge_latest, conflict, after=False))
+    monkeypatch.setattr(commit, "merge_latest", once_failing(commit.merge_latest, conflict, after=False))
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
     assert trial.run("batch").seq == 1
     assert trial.rows() == BASE | {(3, "b", 3.0)}
 
 
 def test_a_commit_that_fails_leaves_nothing_beside_the_table(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "write", once_failing(batch.write, PySparkException("no space"), after=False))
+    monkeypatch.setattr(commit, "write", once_failing(commit.write, PySparkException("no space"), after=False))
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=0)
     with pytest.raises(PySparkException, match="no space"):
         trial.run("batch")
@@ -113,9 +114,8 @@ def planted(trial: Trial, bug: Callable[[DataFrame], DataFrame]) -> None:
     topic = Topic(trial.broker.address, trial.topic)
     start = start_from_table(trial.spark, Inputs(trial.pipeline, trial.table, topic))
     planned = Plan({0: 0}, {0: 4})
-    batch.run_batch(
-        start.settling, start.position, planned, bug(read_range(trial.spark, topic.brokers, topic.name, planned))
-    )
+    rows = bug(read_range(trial.spark, topic.brokers, topic.name, planned))
+    batch.run_batch(start.settling, start.position, planned, rows, StageTimes())
 
 
 @pytest.mark.parametrize(

@@ -64,11 +64,11 @@ class Trial:
         start = start_from_table(self.spark, Inputs(self.pipeline, self.table, topic))
         if mode == "stream":
             stream = Stream(self.spark, start)
-            stream.run(Trigger())
-            return stream.position
+            stream.follow(Trigger())
+            return stream.run.position
         loop = BatchLoop(self.spark, start)
         loop.drain()
-        return loop.position
+        return loop.run.position
 
     def rows(self) -> Rows:
         rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()

@@ -6,7 +6,7 @@ from typing import Any
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
-from common.pipeline.batch import with_fates
+from common.pipeline.judge import with_fates
 from common.settings.pipeline import Pipeline
 
 NOON = datetime(2023, 1, 10, 12, tzinfo=UTC)

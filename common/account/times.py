@@ -1,0 +1,23 @@
+"""How long each stage of a batch took."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class StageTimes:
+    """Seconds by the stage's name, in the order of the stages."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + time.monotonic() - began
+
+    def seconds(self) -> dict[str, float]:
+        return {name: round(seconds, 3) for name, seconds in self._seconds.items()}

@@ -1,0 +1,51 @@
+"""What both drivers share: a run takes over from the last one, settles batches, and tells of each."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from pyspark.sql import DataFrame, SparkSession
+
+from common.account.times import StageTimes
+from common.drivers.announce import print_rows
+from common.drivers.start import Start, take_over
+from common.faults import fault_point
+from common.pipeline.batch import run_batch
+from common.pipeline.run_report import RunReport
+from common.plan.offsets import Plan
+
+log = structlog.get_logger()
+
+
+class Run:
+    """One run of a driver; `position` is always the last that the table has committed."""
+
+    def __init__(self, spark: SparkSession, start: Start, *, mode: str) -> None:
+        take_over(spark, start)
+        self.spark = spark
+        self.settling = start.settling
+        self.topic = start.settling.topic
+        self.pipeline = start.settling.pipeline
+        self.position = start.position
+        self._report = RunReport(
+            mode=mode, pipeline=self.pipeline.name, table=str(start.settling.table), topic=self.topic.name
+        )
+
+    def settle(self, planned: Plan, rows: DataFrame, times: StageTimes) -> None:
+        """One batch into the table. The report is no part of it: the commit stands whether or not it is written."""
+        result = run_batch(self.settling, self.position, planned, rows, times)
+        self.position = result.position
+        print_rows(result.rows_read)
+        log.info("settled", seq=result.position.seq, **result.figures())
+        self._report.add(result)
+        fault_point("reported")
+
+    @contextmanager
+    def reported(self) -> Iterator[None]:
+        """The report's last word: how the run ended."""
+        try:
+            yield
+        except BaseException as error:
+            self._report.close(error)
+            raise
+        self._report.close(None)

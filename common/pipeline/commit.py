@@ -1,0 +1,138 @@
+"""The write phase of a batch: side tables first, the table last, in one transaction that carries the position."""
+
+import time
+from dataclasses import dataclass
+
+import structlog
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+from delta.tables import DeltaTable
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from common.account.outcome import FilesTouched, Outcome, check_outcome, files_touched, outcome
+from common.account.times import StageTimes
+from common.divide.fate import FATE, LATE, MERGE, QUARANTINED
+from common.errors import StateError
+from common.faults import fault_point
+from common.ledger.ledger import Ledger, transaction
+from common.ledger.lock import commit_lock
+from common.ledger.position import Position
+from common.merge.side_tables import append_late, append_quarantined, undo_provisional
+from common.merge.upsert import append_nothing, count_superseded, merge_latest
+from common.settings.locations import Location
+from common.settings.pipeline import Pipeline
+
+log = structlog.get_logger()
+ATTEMPTS = 6
+FIRST_PAUSE_SECONDS = 0.5
+# Each on its own: in Python they have no base class in common. ConcurrentTransactionException is missing on purpose: it
+# says that a rival has committed this very transaction.
+CONFLICTS = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transaction to come: where the table stands, and where it will."""
+
+    pipeline: Pipeline
+    table: Location
+    before: Position
+    after: Position
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a commit did, by its own metrics: to the rows, and to the files."""
+
+    outcome: Outcome
+    files: FilesTouched
+
+
+def commit(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int], times: StageTimes) -> Committed:
+    """Side tables first, the table last: its commit is the moment at which the batch has happened."""
+    with commit_lock(step.table):
+        # Here too: beside the table, rows under a rival's number could not be told from the rival's own.
+        refuse_moved(ledger, step.before)
+        with times.stage("beside"):
+            write_beside(step, ledger, judged, fates)
+        files = ledger.files()
+        changes = judged.where(F.col(FATE) == MERGE).select(*step.pipeline.columns)
+        with times.stage("merge"):
+            superseded = commit_with_retries(step, ledger, changes, to_merge=fates[MERGE])
+    fault_point("committed")
+    with times.stage("check"):
+        metrics = ledger.metrics(step.after)
+        found = outcome(metrics, superseded)
+        check_outcome(found, fates[MERGE])
+    return Committed(found, files_touched(metrics, files))
+
+
+def write_beside(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int]) -> None:
+    table, late = step.table.uri, step.pipeline.late
+    if fates[QUARANTINED]:
+        fault_point("quarantine")
+        append_quarantined(judged, table, step.after, ledger.table_id())
+        fault_point("quarantined")
+    if fates[LATE] and late is not None and late.action == "keep":
+        append_late(judged, table, step.after, ledger.table_id(), step.pipeline.columns)
+        fault_point("late")
+
+
+def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_merge: int) -> int:
+    """The same rows until they are in, or until it is clear that they cannot be. Gives how many were superseded."""
+    spark, target = changes.sparkSession, step.pipeline.target
+    for attempt in range(1, ATTEMPTS + 1):
+        refuse_moved(ledger, step.before)
+        superseded = count_superseded(DeltaTable.forPath(spark, step.table.uri), changes, target.keys, target.sequence)
+        fault_point("merge")
+        try:
+            write(step, changes, to_merge)
+        except (PySparkException, Py4JError) as error:
+            if ledger.has(step.after):
+                log.warning("the commit had landed although its answer was lost", seq=step.after.seq)
+                return superseded
+            if attempt == ATTEMPTS or not isinstance(error, CONFLICTS):
+                undo_provisional(spark, step.table.uri, ledger)
+                raise
+            log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
+            time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+        else:
+            return superseded
+    raise AssertionError("the last attempt returns or raises")
+
+
+def refuse_moved(ledger: Ledger, position: Position) -> None:
+    """A rival run, a RESTORE or an overwrite since this run began: what it knows of the table is no longer true."""
+    found = ledger.position()
+    if found != position:
+        raise StateError(
+            f"the table's position moved to epoch {found.epoch}, transaction {found.seq} while this job ran",
+            "run one job a table; start this one again, it goes on from the table",
+        )
+
+
+def write(step: Step, changes: DataFrame, to_merge: int) -> None:
+    """The transaction is set anew for each attempt: Delta may have cleared it before the commit failed."""
+    spark, target = changes.sparkSession, step.pipeline.target
+    with transaction(spark, step.after):
+        if to_merge:
+            table = DeltaTable.forPath(spark, step.table.uri)
+            merge_latest(table, changes, target.keys, step.pipeline.columns, target.sequence)
+        else:
+            append_nothing(spark, step.table.uri)

@@ -1,0 +1,144 @@
+"""The run report: one JSON file a run, rewritten after each batch, so that a killed run leaves what it had done."""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from common.errors import ConfigurationError
+from common.pipeline.batch import BatchResult
+from common.plan.offsets import Offsets
+from common.settings.environment import report_dir, run_id
+
+# A stream may run for months: the report holds its totals, and the batches of its end.
+BATCHES_KEPT = 100
+
+
+class Part(BaseModel):
+    """No key beyond the declared ones: the file has a schema, docs/run-report.schema.json, with a version."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Counts(Part):
+    """Records by their fate, offsets without a record, and what the commits did with the rows to merge."""
+
+    rows: int = 0
+    merge: int = 0
+    folded: int = 0
+    late: int = 0
+    quarantined: int = 0
+    null: int = 0
+    gaps: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    superseded: int = 0
+
+    def plus(self, other: "Counts") -> "Counts":
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields})
+
+
+class Files(Part):
+    """The table's files: in it before the commit, those that the MERGE had to consider, and what it did to them."""
+
+    in_table: int
+    candidates: int
+    added: int
+    removed: int
+
+
+class Batch(Part):
+    """One transaction."""
+
+    epoch: int
+    seq: int
+    ended: datetime
+    offsets: dict[int, tuple[int, int]]
+    counts: Counts
+    files: Files
+    seconds: dict[str, float]
+
+
+class Report(Part):
+    """The file itself."""
+
+    alluvium_run_report: Literal[1] = 1
+    run_id: str
+    mode: str
+    pipeline: str
+    table: str
+    topic: str
+    started: datetime
+    ended: datetime | None = None
+    state: Literal["running", "done", "failed"] = "running"
+    error: str | None = None
+    batches: int = 0
+    totals: Counts = Counts()
+    seconds: dict[str, float] = {}
+    last_batches: list[Batch] = []
+
+
+class RunReport:
+    """The report of one run, on disk from its beginning."""
+
+    def __init__(self, *, mode: str, pipeline: str, table: str, topic: str) -> None:
+        self._report = Report(
+            run_id=run_id(), mode=mode, pipeline=pipeline, table=table, topic=topic, started=datetime.now(UTC)
+        )
+        self._path = report_dir() / f"{run_id()}.json"
+        self._write()
+
+    def add(self, result: BatchResult) -> None:
+        report, batch = self._report, as_batch(result)
+        report.batches += 1
+        report.totals = report.totals.plus(batch.counts)
+        for stage, seconds in batch.seconds.items():
+            report.seconds[stage] = round(report.seconds.get(stage, 0.0) + seconds, 3)
+        report.last_batches = [*report.last_batches, batch][-BATCHES_KEPT:]
+        self._write()
+
+    def close(self, error: BaseException | None) -> None:
+        self._report.ended = datetime.now(UTC)
+        self._report.state = "done" if error is None else "failed"
+        self._report.error = None if error is None else next(iter(str(error).splitlines()), type(error).__name__)
+        self._write()
+
+    def _write(self) -> None:
+        partial = self._path.with_suffix(".partial")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_text(self._report.model_dump_json(indent=1) + "\n")
+            partial.replace(self._path)
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot write the run report {self._path} ({error.strerror})", "set ALLUVIUM_REPORT_DIR"
+            ) from error
+
+
+def as_batch(result: BatchResult) -> Batch:
+    return Batch(
+        epoch=result.position.epoch,
+        seq=result.position.seq,
+        ended=datetime.now(UTC),
+        offsets=ranges(result.planned.start, result.planned.end),
+        counts=Counts(**result.figures()),
+        files=Files(**asdict(result.committed.files)),
+        seconds=result.seconds,
+    )
+
+
+def ranges(start: Offsets, end: Offsets) -> dict[int, tuple[int, int]]:
+    return {partition: (start[partition], after) for partition, after in sorted(end.items())}
+
+
+def json_schema() -> str:
+    """What docs/run-report.schema.json holds."""
+    return json.dumps(Report.model_json_schema(), indent=1) + "\n"
+
+
+def read_report(path: Path) -> Report:
+    return Report.model_validate_json(path.read_text())
