@@ -31,6 +31,7 @@ POINTS = (
     "checked",
     "copied",
     "reported",
+    "optimize",
 )
 WAIT_SECONDS = 120
 WANTED = re.compile(r"(?P<name>[a-z]+)(:(?P<time>[1-9]\d*))?(?P<going_on>\+)?")

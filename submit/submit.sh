@@ -48,6 +48,7 @@ export SPARK_LOCAL_IP="${SPARK_LOCAL_IP:-127.0.0.1}"
 # With one compiler tier a job of seconds needs half the processor time; a job of minutes would lose by it.
 jvm=
 [ "$runtime" = spark-short ] && jvm="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+jvm="$jvm ${ALLUVIUM_DRIVER_JAVA_OPTIONS:-}"
 master=()
 [ -n "${ALLUVIUM_MASTER:-}" ] && master=(--master "$ALLUVIUM_MASTER")
 # A driver takes the cluster's secret from its properties only, and on the command line every user of the machine could

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from common.ledger.files import Files
 
@@ -60,6 +60,10 @@ class Commits:
 
     def files(self) -> int:
         return int(self._snapshot().numOfFiles())
+
+    def data_files(self) -> DataFrame:
+        """The files of the newest version: path, partitionValues, size and more, a row each."""
+        return DataFrame(self._snapshot().allFiles().toDF(), self._spark)
 
     def _snapshot(self) -> Any:
         deltalog = cast("Any", self._spark._jvm).org.apache.spark.sql.delta.DeltaLog

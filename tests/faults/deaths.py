@@ -1,0 +1,112 @@
+"""The ways in which a job is ended before its time, each with the proof that it was."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from common.faults import POINTS
+from kafka_docker.embedded.kafka import Kafka
+from tests.faults.victim import Victim
+from tests.faults.world import World
+
+MODES = ("batch", "stream")
+# Points of jobs that the chain does not run, or of pipelines without deletes.
+ELSEWHERE = {"optimize", "forgotten"}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where a death takes place."""
+
+    world: World
+    kafka: Kafka
+    chance: random.Random
+
+
+@dataclass(frozen=True)
+class Death:
+    """`die` runs a job and ends it; True if a process died of SIGKILL there, or if the broker's fault landed."""
+
+    name: str
+    die: Callable[[Scene, str], bool]
+
+
+def at(point: str) -> Death:
+    """The job stands at the point, in its first or second batch, and is killed."""
+
+    def die(scene: Scene, mode: str) -> bool:
+        once = point in {"started", "undone"}
+        time_of_many = 1 if once else scene.chance.choice([1, 2])
+        victim = scene.world.merge(mode, fault=f"{point}:{time_of_many}")
+        victim.await_point()
+        return victim.kill(jvm_only=scene.chance.random() < 0.5)
+
+    return Death(point, die)
+
+
+def within(point: str, suffix: str) -> Death:
+    """Killed when the write that follows the point has put a file there, and its commit is not yet."""
+
+    def die(scene: Scene, mode: str) -> bool:
+        victim = scene.world.merge(mode, fault=f"{point}+")
+        return die_writing(scene.world, victim, suffix)
+
+    return Death(f"within {point}", die)
+
+
+def within_optimize(scene: Scene, mode: str) -> bool:
+    """Maintenance is killed beside a job that merges, which must not mind."""
+    beside = scene.world.merge(mode)
+    died = die_writing(scene.world, scene.world.compact(fault="optimize+"), "")
+    scene.world.complete(beside)
+    return died
+
+
+def die_writing(world: World, victim: Victim, suffix: str) -> bool:
+    victim.await_point()
+    before = world.data_files(suffix)
+    victim.await_moment(lambda: bool(world.data_files(suffix) - before), poll_seconds=0.005)
+    return victim.kill()
+
+
+def at_random(scene: Scene, mode: str) -> bool:
+    """Any moment of its life; it may be over before that."""
+    victim = scene.world.merge(mode)
+    time.sleep(scene.chance.uniform(6, 25))
+    return victim.kill(jvm_only=scene.chance.random() < 0.5)
+
+
+def broker_killed(scene: Scene, mode: str) -> bool:
+    """The broker dies while a batch is planned and not read: the job ends by itself and says to try later."""
+    job = scene.world.merge(mode, fault="planned+")
+    job.await_point()
+    scene.kafka.kill()
+    code = job.wait()
+    scene.kafka.start()
+    assert code == 75, f"exit code {code} without a broker: {job.output[-2000:]}"
+    return True
+
+
+def broker_paused(scene: Scene, mode: str) -> bool:
+    """The broker stands still for a while: the job waits, and ends well."""
+    job = scene.world.merge(mode, fault="planned+")
+    job.await_point()
+    scene.kafka.pause()
+    time.sleep(5)
+    still_there = job.is_running()
+    scene.kafka.resume()
+    scene.world.complete(job)
+    return still_there
+
+
+WITHIN_OPTIMIZE = Death("within optimize", within_optimize)
+DEATHS = [
+    *(at(point) for point in POINTS if point not in ELSEWHERE),
+    within("quarantine", "_quarantine"),
+    within("merge", ""),
+    WITHIN_OPTIMIZE,
+    Death("at random", at_random),
+    Death("broker killed", broker_killed),
+    Death("broker paused", broker_paused),
+]

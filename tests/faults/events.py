@@ -1,0 +1,111 @@
+"""Events of a hostile producer, seeded: repeated, out of order, late, from the future, broken, without a value."""
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+PARTITIONS = 3
+KEYS = 400
+# A record's own time; an event's time is told apart from it by the late bound (1 day) and the future bound (1 hour).
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+PIPELINE = """\
+[source]
+topic = "any"
+max_records_per_batch = {max_records}
+null_value = "skip"
+
+[source.columns]
+id = "bigint"
+part = "string"
+version = "bigint"
+at = "timestamp"
+degrees = "double"
+
+[target]
+keys = ["id"]
+sequence = "version"
+partition_by = ["part"]
+
+[late]
+column = "at"
+bound = "1d"
+action = "keep"
+future_bound = "1h"
+
+[[quality.rules]]
+name = "plausible"
+check = "degrees < 100"
+"""
+BROKEN = (b"not json", b'{"id": 1', b"\xff\xfe", b"[1]", b'{"id": "1"}', b'{"version": 3}', b'{"id": 7, "degrees": 1}')
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of all records, the shares that are repeated, out of order, late and so on; the rest is new and in order."""
+
+    repeated: float = 0.2
+    disordered: float = 0.1
+    broken: float = 0.02
+    late: float = 0.02
+    future: float = 0.01
+    implausible: float = 0.01
+    null: float = 0.01
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A record on its way to the broker."""
+
+    partition: int
+    key: bytes
+    value: bytes | None
+    time: datetime
+
+
+class Producer:
+    """Endless events of few keys. What is out of order bears an older version than was sent before."""
+
+    def __init__(self, seed: int, shares: Shares, *, keys: int = KEYS) -> None:
+        self._random = random.Random(seed)
+        self._shares = shares
+        self._keys = keys
+        self._version = 0
+        self._recent: list[Sent] = []
+
+    def events(self, count: int) -> Iterator[Sent]:
+        for _ in range(count):
+            yield self._next()
+
+    def _next(self) -> Sent:
+        kinds = vars(self._shares)
+        kind = self._random.choices([*kinds, "new"], [*kinds.values(), 1 - sum(kinds.values())])[0]
+        if kind == "repeated" and self._recent:
+            return self._random.choice(self._recent)
+        if kind == "broken":
+            return self._sent(b"?", self._random.choice(BROKEN))
+        if kind == "null":
+            return self._sent(b"?", None)
+        event = self._event(kind)
+        sent = self._sent(str(event["id"]).encode(), json.dumps(event).encode())
+        # Long enough to reach across batches and partitions.
+        self._recent = [*self._recent[-999:], sent]
+        return sent
+
+    def _event(self, kind: str) -> dict[str, object]:
+        identity = self._random.randrange(self._keys)
+        self._version += 1
+        # No two events of a key share a version: then which of them wins would be the reader's choice.
+        behind = self._random.randrange(1, self._version + 1) if kind == "disordered" else 0
+        at = NOON + {"late": -timedelta(days=3), "future": timedelta(days=3650)}.get(kind, timedelta())
+        return {
+            "id": identity,
+            "part": f"p{identity % 4}",
+            "version": (self._version - behind) * 1_000_000 + self._version,
+            "at": at.isoformat().replace("+00:00", "Z"),
+            "degrees": 1000.0 if kind == "implausible" else round(self._random.uniform(-30, 40), 3),
+        }
+
+    def _sent(self, key: bytes, value: bytes | None) -> Sent:
+        return Sent(self._random.randrange(PARTITIONS), key, value, NOON)

@@ -1,0 +1,99 @@
+"""A real job as a victim: started through submit/, awaited at a named point, and killed with SIGKILL from outside."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.commands import clean_environment
+
+# A JVM that will not live long compiles little.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+PATIENCE_SECONDS = 240.0
+
+
+class NeverCame(AssertionError):
+    """The job ended, or went on, without reaching the point where it should have been killed."""
+
+
+class Victim:
+    """One process tree: spark-submit's JVM, which the script has become, and the Python driver below it."""
+
+    def __init__(
+        self, command: list[str], *, home: Path, environment: dict[str, str], fault: str | None = None
+    ) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="victim-", dir=environment["ALLUVIUM_LOG_DIR"]))
+        self._file = self._folder / "reached"
+        named = {} if fault is None else {"ALLUVIUM_FAULT": fault, "ALLUVIUM_FAULT_FILE": str(self._file)}
+        with (self._folder / "output").open("wb") as output:
+            self._process = subprocess.Popen(
+                command,
+                cwd=home,
+                env=clean_environment(ALLUVIUM_DRIVER_JAVA_OPTIONS=SHORT_LIVED) | environment | named,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def output(self) -> str:
+        return (self._folder / "output").read_text(errors="replace")
+
+    def await_point(self) -> None:
+        self.await_moment(self._file.exists)
+
+    def await_moment(self, has_come: Callable[[], bool], poll_seconds: float = 0.02) -> None:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not has_come():
+            if self._process.poll() is not None or time.monotonic() > until:
+                self.kill()
+                raise NeverCame(f"exit code {self._process.returncode}: {self.output[-2000:]}")
+            time.sleep(poll_seconds)
+
+    def wait(self) -> int:
+        """To its own end; gives the exit code."""
+        try:
+            return self._process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self, *, jvm_only: bool = False) -> bool:
+        """SIGKILL, to the JVM alone as the kernel's memory killer would, or to all of it as a power cut. True if it
+        died of that. Returns when nothing of the tree is left: an orphan that lingers is a failure of its own."""
+        group = self._process.pid
+        if self._process.poll() is None:
+            (os.kill if jvm_only else os.killpg)(group, signal.SIGKILL)
+        code = self._process.wait(30)
+        await_empty(group)
+        return code == -signal.SIGKILL
+
+
+def await_empty(group: int) -> None:
+    until = time.monotonic() + 60
+    while members(group):
+        if time.monotonic() > until:
+            left = members(group)
+            os.killpg(group, signal.SIGKILL)
+            raise AssertionError(f"processes {left} outlived their JVM by a minute")
+        time.sleep(0.05)
+
+
+def members(group: int) -> list[int]:
+    """The processes of a session's group that still run; the dead that nobody has asked for do not count."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, process_group = stat.read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(process_group) == group and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
