@@ -2,9 +2,11 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MODE ?= batch
+ROUNDS ?= 2
+SEED ?= 1
 PYTHON := .venv/bin/python
 
-.PHONY: help demo test test-long check setup lock kafka-up kafka-down clean
+.PHONY: help demo test test-long drill check setup lock kafka-up kafka-down clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-28s %s\n", $$1, $$2}'
@@ -12,12 +14,19 @@ help: ## List the targets
 demo: ## The temperatures pipeline end to end on embedded services (MODE=batch or MODE=stream)
 	@submit/demo.sh $(MODE)
 
-test: setup ## What CI runs: the checks, then the tests
+test: setup build/classes.jsa ## What CI runs: the checks, then the tests
 	@$(MAKE) --no-print-directory check
 	@$(PYTHON) -m pytest -m "not long"
 
 test-long: setup ## The tests that `make test` leaves out for their length
 	@$(PYTHON) -m pytest -m long
+
+drill: setup build/classes.jsa ## Kill the jobs at every named point, ROUNDS=2 times; resumable, another SEED for other moments
+	@./build.sh --jars kafka
+	@$(PYTHON) -m tests.faults.drill --rounds $(ROUNDS) --seed $(SEED)
+
+build/classes.jsa: conf/jars.lock requirements.txt jobs/class_archive.py | setup
+	@submit/class_archive.sh
 
 check: setup ## ruff, mypy strict, the import contract
 	@.venv/bin/ruff format --check .

@@ -48,6 +48,9 @@ export SPARK_LOCAL_IP="${SPARK_LOCAL_IP:-127.0.0.1}"
 # With one compiler tier a job of seconds needs half the processor time; a job of minutes would lose by it.
 jvm=
 [ "$runtime" = spark-short ] && jvm="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Made by class_archive.sh; a JVM that it does not fit ignores it.
+jvm="$jvm -Xlog:cds=off -Xlog:cds+dynamic=off"
+[ -f "$home/build/classes.jsa" ] && jvm="$jvm -XX:SharedArchiveFile=$home/build/classes.jsa"
 jvm="$jvm ${ALLUVIUM_DRIVER_JAVA_OPTIONS:-}"
 master=()
 [ -n "${ALLUVIUM_MASTER:-}" ] && master=(--master "$ALLUVIUM_MASTER")
@@ -60,11 +63,13 @@ if [ "$environment" != local ] && [ -r "$secret" ]; then
   conf=$with_secret
 fi
 jars=$(printf '%s,' "$home"/build/jars/spark/*.jar)
+# The driver has them on its class path too: classes that come by --jars cannot be archived.
+class_path=$(printf '%s:' "$home"/build/jars/spark/*.jar)
 
 exec "$SPARK_HOME/bin/spark-submit" \
   --properties-file "$conf" ${master[@]+"${master[@]}"} \
   --name "$job" \
-  --jars "${jars%,}" \
+  --jars "${jars%,}" --driver-class-path "${class_path%:}" \
   --py-files "$home/dist/common.zip" \
   --driver-java-options "$jvm -Dlog4j2.configurationFile=file:$home/conf/log4j2.properties -Dalluvium.log=$ALLUVIUM_LOG_DIR/$job-spark.log -Dalluvium.run=$ALLUVIUM_RUN_ID" \
   "$home/jobs/$job.py" ${arguments[@]+"${arguments[@]}"}

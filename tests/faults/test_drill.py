@@ -12,16 +12,17 @@ from tests.support.commands import ROOT, clean_environment
 SHARED = (".venv", "build", "conf", "jobs")
 
 
-def clone_with(changes: dict[str, tuple[str, str]], folder: Path) -> Path:
-    """A project like this one, but for some text of some modules in common."""
+def clone_with(changes: list[tuple[str, str]], folder: Path) -> Path:
+    """A project like this one, but for some text of the module that commits."""
+    folder.mkdir()
     for name in SHARED:
         (folder / name).symlink_to(ROOT / name)
     for name in ("submit", "common"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name, (old, new) in changes.items():
-        module = folder / "common" / name
+    module = folder / "common" / "pipeline" / "commit.py"
+    for old, new in changes:
         text = module.read_text()
-        assert old in text
+        assert text.count(old) == 1, old
         module.write_text(text.replace(old, new))
     (folder / "dist").mkdir()
     (folder / "dist" / "common.zip").write_bytes(zipped(folder / "common"))
@@ -33,23 +34,27 @@ def drill(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, check=False)
 
 
-OFFSETS_FIRST = (
-    "    with transaction(spark, step.after):\n",
-    "    with transaction(spark, step.after):\n"
-    "        append_nothing(spark, step.table.uri)\n"
-    '    fault_point("planted")\n'
-    "    if True:\n",
-)
+# The classic: position first, rows second; and nobody looks whether the rows came.
+OFFSETS_FIRST = [
+    (
+        '        fault_point("merge")\n',
+        """\
+        with transaction(spark, step.after):
+            append_nothing(spark, step.table.uri)
+        fault_point("merge")
+""",
+    ),
+    ("    with transaction(spark, step.after):\n        if", "    if True:\n        if"),
+    ("        check_outcome(found, fates[MERGE])\n", ""),
+]
 
 
 def test_offsets_committed_before_the_merge_are_found(tmp_path: Path) -> None:
-    """The classic: position first, rows second. A kill between the two loses the batch, and the drill must say so."""
-    planted = {"pipeline/commit.py": OFFSETS_FIRST, "faults.py": ('"optimize",\n', '"optimize",\n    "planted",\n')}
-    (tmp_path / "clone").mkdir()
-    home = clone_with(planted, tmp_path / "clone")
-    done = drill("--rounds", 1, "--mode", "batch", "--point", "planted", "--folder", tmp_path / "drill", "--home", home)
+    """A kill between the two loses the batch, and the drill must say so."""
+    home = clone_with(OFFSETS_FIRST, tmp_path / "clone")
+    done = drill("--rounds", 1, "--mode", "batch", "--death", "merge", "--folder", tmp_path / "drill", "--home", home)
     assert done.returncode == 1, done.stdout + done.stderr
     (round_one,) = json.loads((tmp_path / "drill" / "seed-1.json").read_text()).values()
-    (planted_line,) = [line for line in round_one if line["death"] == "planted"]
-    assert planted_line["died"] == 1
-    assert planted_line["lost"] + planted_line["stale"] > 0
+    killed, _ = round_one
+    assert killed["died"] == 1
+    assert killed["lost"] + killed["stale"] > 0

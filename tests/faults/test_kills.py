@@ -8,8 +8,8 @@ from tests.faults.deaths import DEATHS, MODES
 from tests.faults.drill import run_round
 from tests.support.commands import ROOT
 
-# After the plan, after the read, before the MERGE, after the commit and before the checkpoint or the next plan, and in the
-# midst of quarantine's write and of OPTIMIZE. `make drill` does all of them, and more than once.
+# After the plan, after the read, before the MERGE, after the commit and before the checkpoint or the next plan, and in
+# the midst of quarantine's write and of OPTIMIZE. `make drill` does all of them, and more than once.
 NAMES = {"planned", "read", "merge", "reported", "within quarantine", "within optimize"}
 
 

@@ -44,6 +44,7 @@ class World:
     @property
     def environment(self) -> dict[str, str]:
         return {
+            "ALLUVIUM_MASTER": "local[2]",
             "ALLUVIUM_PIPELINES": str(self.folder / "pipelines"),
             "ALLUVIUM_LOG_DIR": str(self.folder / "log"),
             "ALLUVIUM_REPORT_DIR": str(self.folder / "reports"),
