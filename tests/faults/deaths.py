@@ -72,9 +72,7 @@ def die_writing(world: World, victim: Victim, suffix: str) -> bool:
 
 def at_random(scene: Scene, mode: str) -> bool:
     """Any moment of its life; it may be over before that."""
-    victim = scene.world.merge(mode)
-    time.sleep(scene.chance.uniform(6, 25))
-    return victim.kill(jvm_only=scene.chance.random() < 0.5)
+    return scene.world.merge(mode).kill_after(scene.chance.uniform(6, 25))
 
 
 def broker_killed(scene: Scene, mode: str) -> bool:

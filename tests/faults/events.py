@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -72,7 +73,8 @@ class Producer:
         self._shares = shares
         self._keys = keys
         self._version = 0
-        self._recent: list[Sent] = []
+        self._recent: deque[Sent] = deque(maxlen=1000)
+        self._older: list[Sent] = []
 
     def events(self, count: int) -> Iterator[Sent]:
         for _ in range(count):
@@ -81,16 +83,18 @@ class Producer:
     def _next(self) -> Sent:
         kinds = vars(self._shares)
         kind = self._random.choices([*kinds, "new"], [*kinds.values(), 1 - sum(kinds.values())])[0]
-        if kind == "repeated" and self._recent:
-            return self._random.choice(self._recent)
+        if kind == "repeated" and self._older:
+            return self._random.choice(self._random.choice([self._recent, self._older]))
         if kind == "broken":
             return self._sent(b"?", self._random.choice(BROKEN))
         if kind == "null":
             return self._sent(b"?", None)
         event = self._event(kind)
         sent = self._sent(str(event["id"]).encode(), json.dumps(event).encode())
-        # Long enough to reach across batches and partitions.
-        self._recent = [*self._recent[-999:], sent]
+        self._recent.append(sent)
+        # Of all that was ever sent: repetitions reach across batches too.
+        if self._version % 50 == 1:
+            self._older.append(sent)
         return sent
 
     def _event(self, kind: str) -> dict[str, object]:

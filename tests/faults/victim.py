@@ -62,6 +62,15 @@ class Victim:
             self.kill()
             raise
 
+    def kill_after(self, seconds: float) -> bool:
+        """Killed after that time, unless it has ended well before; True if it was."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return self.kill()
+        assert code == 0, f"exit code {code}: {self.output[-2000:]}"
+        return False
+
     def is_running(self) -> bool:
         return self._process.poll() is None
 
