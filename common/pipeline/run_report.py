@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import structlog
 from pydantic import BaseModel, ConfigDict
 
 from common.errors import ConfigurationError
@@ -13,6 +14,7 @@ from common.pipeline.batch import BatchResult
 from common.plan.offsets import Offsets
 from common.settings.environment import report_dir, run_id
 
+log = structlog.get_logger()
 # A stream may run for months: the report holds its totals, and the batches of its end.
 BATCHES_KEPT = 100
 
@@ -106,6 +108,7 @@ class RunReport:
         self._report.state = "done" if error is None else "failed"
         self._report.error = None if error is None else next(iter(str(error).splitlines()), type(error).__name__)
         self._write()
+        log.info("report", state=self._report.state, batches=self._report.batches, path=str(self._path))
 
     def _write(self) -> None:
         partial = self._path.with_suffix(".partial")

@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.pipeline.base_load import load_base
+from common.pipeline.run_report import read_report
 from common.settings.locations import location
 from common.settings.pipeline import read_pipeline
 from kafka_docker.embedded.ports import free_port
@@ -51,13 +52,26 @@ def hours(table: Path) -> dict[str, float]:
 def test_a_job_runs_as_cron_runs_it(table: Path, broker: Broker, topic: str, tmp_path: Path) -> None:
     broker.produce(topic, [event(temperature_2m=2.5), event(time="2023-01-01T00:00", temperature_2m=3.5)])
     command = f"{ROOT}/submit/streaming_merge.sh --mode batch --once {table} {broker.address} {topic}"
-    done = run(["/usr/bin/env", "-i", f"ALLUVIUM_LOG_DIR={tmp_path}/log", "/bin/sh", "-c", command], environment={})
+    done = run(
+        [
+            "/usr/bin/env",
+            "-i",
+            f"ALLUVIUM_LOG_DIR={tmp_path}/log",
+            f"ALLUVIUM_REPORT_DIR={tmp_path}/reports",
+            "/bin/sh",
+            "-c",
+            command,
+        ],
+        environment={},
+    )
     assert done.returncode == 0, done.stderr
     assert "Total number of rows :2" in done.stdout.splitlines()
     assert hours(table) == {"2022-12-31T23:00": 2.5, "2023-01-01T00:00": 3.5}
-    settled = [json.loads(line) for line in complaints(done)]
-    assert [line["event"] for line in settled] == ["settled"]
-    assert {"run_id", "job", "timestamp", "level"} <= settled[0].keys()
+    logged = [json.loads(line) for line in complaints(done)]
+    assert [line["event"] for line in logged] == ["settled", "report"]
+    assert {"run_id", "job", "timestamp", "level"} <= logged[0].keys()
+    report = read_report(Path(logged[1]["path"]))
+    assert (report.run_id, report.mode, report.state, report.batches) == (logged[0]["run_id"], "batch", "done", 1)
 
 
 def test_a_second_job_on_the_same_table_gives_up_at_once(table: Path, broker: Broker, topic: str) -> None:

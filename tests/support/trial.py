@@ -23,7 +23,14 @@ BASE = [(1, "a", 1.0), (2, "a", 2.0)]
 Rows = set[tuple[int, str, float | None]]
 
 
-def pipeline(topic: str, *, max_records: int = 100, target: dict[str, Any] | None = None, **parts: Any) -> Pipeline:
+def pipeline(
+    topic: str,
+    *,
+    max_records: int = 100,
+    source: dict[str, Any] | None = None,
+    target: dict[str, Any] | None = None,
+    **parts: Any,
+) -> Pipeline:
     return Pipeline.model_validate(
         {
             "name": "trial",
@@ -31,7 +38,8 @@ def pipeline(topic: str, *, max_records: int = 100, target: dict[str, Any] | Non
                 "topic": topic,
                 "columns": {"id": "bigint", "part": "string", "degrees": "double"},
                 "max_records_per_batch": max_records,
-            },
+            }
+            | (source or {}),
             "target": {"keys": ["id", "part"], "partition_by": ["part"]} | (target or {}),
             **parts,
         }
