@@ -60,7 +60,7 @@ class World:
         self.complete(self.start("temperatures_delta_processing", arguments))
 
     def produce(self, count: int) -> None:
-        producer = KafkaProducer({"bootstrap.servers": self.broker.address, "enable.idempotence": True, "log_level": 3})
+        producer = KafkaProducer({"bootstrap.servers": self.broker.address, "enable.idempotence": True, "log_level": 0})
         failed: list[object] = []
         for sent in self._producer.events(count):
             producer.produce(

@@ -12,7 +12,7 @@ class Broker:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.admin = AdminClient({"bootstrap.servers": address})
+        self.admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
 
     def create_topic(
         self, name: str | None = None, *, partitions: int = 3, config: dict[str, str] | None = None
