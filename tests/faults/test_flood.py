@@ -19,7 +19,8 @@ SHARES = Shares(repeated=0.2, disordered=0.1, broken=0.01, late=0.005, future=0.
 @pytest.fixture(scope="module")
 def world(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> World:
     folder = tmp_path_factory.mktemp("flood") / "world"
-    flood = World(folder, Broker(kafka.address), seed=20, shares=SHARES, keys=50_000, max_records=60_000)
+    broker = Broker(kafka.address)
+    flood = World(folder, broker, seed=20, shares=SHARES, keys=50_000, max_records=60_000, java="")
     flood.produce(EVENTS)
     return flood
 

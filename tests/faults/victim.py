@@ -10,8 +10,6 @@ from pathlib import Path
 
 from tests.support.commands import clean_environment
 
-# A JVM that will not live long compiles little.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 PATIENCE_SECONDS = 240.0
 
 
@@ -32,7 +30,7 @@ class Victim:
             self._process = subprocess.Popen(
                 command,
                 cwd=home,
-                env=clean_environment(ALLUVIUM_DRIVER_JAVA_OPTIONS=SHORT_LIVED) | environment | named,
+                env=clean_environment() | environment | named,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

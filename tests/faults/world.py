@@ -15,6 +15,9 @@ from tests.support.broker import Broker
 from tests.support.commands import ROOT
 
 MAX_RECORDS = 150
+# A JVM that will not live long compiles little. Small files give compaction something to do.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SMALL_FILES = "-Dspark.sql.files.maxRecordsPerFile=25"
 BASE: list[Row] = [(key, f"p{key % 4}", 0, 0.5) for key in range(0, KEYS, 2)]
 
 
@@ -31,9 +34,11 @@ class World:
         shares: Shares = Shares(),  # noqa: B008  frozen
         keys: int = KEYS,
         max_records: int = MAX_RECORDS,
+        java: str = f"{SHORT_LIVED} {SMALL_FILES}",
     ) -> None:
         self.folder, self.broker, self.home = folder, broker, home
         self.table = folder / "table"
+        self._java = java
         # The records' times are fixed ones of the past: retention would take them away.
         self.topic = broker.create_topic(partitions=PARTITIONS, config={"retention.ms": "-1"})
         self._producer = Producer(seed, shares, keys=keys)
@@ -81,11 +86,12 @@ class World:
         return self.start("streaming_merge", [*how, *where], fault=fault)
 
     def compact(self, *, fault: str | None = None) -> Victim:
-        return self.start("maintenance", ["compact", "--execute", str(self.table)], fault=fault)
+        return self.start("maintenance", ["compact", "--execute", str(self.table)], fault=fault, java=SHORT_LIVED)
 
-    def start(self, job: str, arguments: list[str], *, fault: str | None = None) -> Victim:
+    def start(self, job: str, arguments: list[str], *, fault: str | None = None, java: str | None = None) -> Victim:
         command = [str(self.home / "submit" / f"{job}.sh"), *arguments]
-        return Victim(command, home=self.home, environment=self.environment, fault=fault)
+        environment = self.environment | {"ALLUVIUM_DRIVER_JAVA_OPTIONS": self._java if java is None else java}
+        return Victim(command, home=self.home, environment=environment, fault=fault)
 
     def complete(self, job: Victim) -> None:
         code = job.wait()
