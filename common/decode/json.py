@@ -1,30 +1,30 @@
-"""JSON values to typed columns, strictly and in the JVM.
+"""JSON values to typed columns, strictly and in the JVM: docs/json.md.
 
 Spark's from_json is lenient where a table needs certainty: it takes numbers for strings, the last of two equal names,
 and ignores what follows the first value. The VARIANT parser is strict, and tells each value's own type.
 """
 
 import re
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from common.decode.keys import one_zero
+from common.divide.moments import ISO, moment
 from common.divide.verdict import Verdict
 from common.read.kafka import RECORD
 
 TEXT = "_text"
 JSON = "_json"
-# The parser stops after the first value. Inside an array that must end with this mark, nothing can follow unseen.
-MARK = "9f0c7a51-3b86-4a0e-9d6e-1c2f5d7e8a90"
+# The parser stops after the first value. Inside an array that must end with this mark, nothing can follow unseen. No
+# record can bring the mark along, because it is a new one in each process.
+MARK = uuid.uuid4().hex
 # An escaped half of a surrogate pair is no character. It is what remains without escaped backslashes and whole pairs.
 PAIRED = r"\\\\|(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
 LONE_SURROGATE = r"(?i)\\ud[89a-f]"
-# Spark's own cast takes 10:00 for an hour of today.
-ISO = {
-    "date": r"^\d{4}-\d\d-\d\d$",
-    "timestamp": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?$",
-}
+OBJECT = r"^\s*\{"
 
 
 def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -> DataFrame:
@@ -33,15 +33,21 @@ def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -
     text = F.when(F.length(value) <= max_bytes, value.cast("string"))
     wrapped = F.concat(F.lit("["), F.col(TEXT), F.lit(f',"{MARK}"]'))
     parsed = records.withColumn(TEXT, text).withColumn(JSON, F.call_function("try_parse_json", wrapped))
-    return parsed.withColumns({name: canonical(typed(name, kind), kind) for name, kind in columns.items()})
+    with_types = parsed.withColumns({type_column(name): type_at(f"$[0].{name}") for name in columns})
+    return with_types.withColumns({name: typed(name, kind) for name, kind in columns.items()})
+
+
+def scaffold(columns: Iterable[str]) -> list[str]:
+    """The columns that only the verdicts need."""
+    return [TEXT, JSON, *(type_column(name) for name in columns)]
 
 
 def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
     """In the order in which a reader of the bytes would notice."""
     value = F.col(f"{RECORD}.value")
     text = F.col(TEXT)
-    kind = F.expr(f"schema_of_variant(try_variant_get({JSON}, '$[0]', 'variant'))")
-    ends_with_mark = F.expr(f"try_variant_get({JSON}, '$[1]', 'string') <=> '{MARK}'")
+    ends_with_mark = (type_at("$[1]") == "STRING") & (at("$[1]", "string") == MARK)
+    is_json = F.coalesce(ends_with_mark, F.lit(False))  # noqa: FBT003
     has_lone_surrogate = text.contains("\\u") & F.regexp_replace(text, PAIRED, "").rlike(LONE_SURROGATE)
     return [
         Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
@@ -49,23 +55,25 @@ def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
             "OVERSIZED", F.length(value) > max_bytes, F.concat(F.length(value), F.lit(f" bytes, {max_bytes} allowed"))
         ),
         Verdict("NOT_UTF8", ~F.call_function("is_valid_utf8", text), F.lit("the value is not UTF-8")),
-        Verdict("NOT_JSON", ~ends_with_mark | has_lone_surrogate, F.lit("the value is not one JSON text")),
-        Verdict("NOT_AN_OBJECT", ~kind.startswith("OBJECT"), F.concat(F.lit("an object is wanted, not "), kind)),
+        Verdict("NOT_JSON", ~is_json | has_lone_surrogate, F.lit("the value is not one JSON text")),
+        Verdict("NOT_AN_OBJECT", ~text.rlike(OBJECT), F.concat(F.lit("an object is wanted, not "), type_at("$[0]"))),
         *(type_verdict(name, kind) for name, kind in columns.items()),
     ]
 
 
 def type_verdict(name: str, kind: str) -> Verdict:
     """A value that is there, is not null, and is not of the declared type; a cast alone would round or wrap."""
-    found = F.expr(f"schema_of_variant(try_variant_get({JSON}, '$[0].{name}', 'variant'))")
+    found = F.col(type_column(name))
     fits = found.rlike(json_types(kind)) & is_exact(name, kind)
     return Verdict("WRONG_TYPE", (found != "VOID") & ~fits, F.concat(F.lit(f"{name}: {kind} is wanted, not "), found))
 
 
 def json_types(kind: str) -> str:
-    """The types of JSON values that may become a column of this kind."""
-    if kind in {"double", "float"} or kind.startswith("decimal"):
+    """The types of JSON values that may become a column of this kind. A number with an exponent is a DOUBLE."""
+    if kind in {"double", "float"}:
         return "^(BIGINT|DOUBLE|DECIMAL.*)$"
+    if kind.startswith("decimal"):
+        return "^(BIGINT|DECIMAL.*)$"
     if kind in {"bigint", "int"}:
         return "^BIGINT$"
     return "^BOOLEAN$" if kind == "boolean" else "^STRING$"
@@ -73,27 +81,46 @@ def json_types(kind: str) -> str:
 
 def is_exact(name: str, kind: str) -> Column:
     """The typed value exists and says the same as the text: 1e400 is no double, 70000000000 no int."""
-    value = typed(name, kind)
+    value = F.col(name)
     if kind in {"double", "float"}:
         return value.isNotNull() & (F.abs(value) != float("inf"))
     if kind.startswith("decimal"):
-        return value.isNotNull() & (value == typed(name, widest(kind)))
+        return value.isNotNull() & (decimals(F.col(type_column(name))) <= int(re.findall(r"\d+", kind)[1]))
     return value.isNotNull()
 
 
-def widest(decimal: str) -> str:
-    """As many digits before the point, and all that there can be behind it."""
-    precision, scale = (int(digits) for digits in re.findall(r"\d+", decimal))
-    return f"decimal(38,{38 - (precision - scale)})"
+def decimals(found: Column) -> Column:
+    """Digits behind the point of a number of this type; VARIANT counts none that is only a zero at the end."""
+    return F.coalesce(F.regexp_extract(found, r",(\d+)\)", 1).try_cast("int"), F.lit(0))
 
 
 def typed(name: str, kind: str) -> Column:
+    path, found = f"$[0].{name}", F.col(type_column(name))
     if kind in ISO:
-        text = F.expr(f"try_variant_get({JSON}, '$[0].{name}', 'string')")
-        return F.when(text.rlike(ISO[kind]), text.try_cast(kind))
-    return F.expr(f"try_variant_get({JSON}, '$[0].{name}', '{kind}')")
+        return F.when(found == "STRING", moment(at(path, "string"), kind))
+    if kind in {"double", "float"}:
+        # A float through its double, so that 1.5 and 15e-1 round alike.
+        return one_zero(at(path, "double").cast(kind))
+    # As a string, an object would be its JSON text, written by recursion: see type_at.
+    return F.when(found.rlike(json_types(kind)), at(path, kind))
 
 
-def canonical(value: Column, kind: str) -> Column:
-    """-0.0 and 0.0 are one number, so they are one key."""
-    return F.when(value == 0, F.lit(0).cast(kind)).otherwise(value) if kind in {"double", "float"} else value
+def type_column(name: str) -> str:
+    return f"_type_{name}"
+
+
+def type_at(path: str) -> Column:
+    """The type of the value at a path, null where there is none.
+
+    Arrays and objects are told by a cast that does not look inside. schema_of_variant does, by recursion: an object
+    within an object, 900 times, overflows the task's stack, and that ends the JVM instead of failing the record.
+    """
+    return (
+        F.when(at(path, "array<boolean>").isNotNull(), F.lit("ARRAY"))
+        .when(at(path, "map<string,boolean>").isNotNull(), F.lit("OBJECT"))
+        .otherwise(F.call_function("schema_of_variant", at(path, "variant")))
+    )
+
+
+def at(path: str, kind: str) -> Column:
+    return F.expr(f"try_variant_get({JSON}, '{path}', '{kind}')")

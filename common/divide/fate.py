@@ -3,6 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from common.divide.moments import moment
 from common.divide.verdict import REASON, Verdict
 from common.read.kafka import RECORD
 from common.settings.pipeline import POSITION, Late, Pipeline, seconds
@@ -49,7 +50,10 @@ def wrong_times(late: Late | None) -> list[Verdict]:
 
 
 def event_time(late: Late) -> Column:
-    return F.col(late.column).try_cast("timestamp")
+    """A text has to be a whole time: Spark's cast would take 10:00 for one of today."""
+    column = F.col(late.column)
+    text = moment(column.cast("string"), "timestamp")
+    return F.when(F.typeof(column) == "string", text).otherwise(column.try_cast("timestamp"))
 
 
 def interval(bound: str) -> Column:

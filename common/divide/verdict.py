@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 REASON = "_reason"
 MESSAGE = "_message"
+VERDICT = "_verdict"
 
 
 class Verdict(NamedTuple):
@@ -20,9 +21,6 @@ class Verdict(NamedTuple):
 
 def with_reason(rows: DataFrame, verdicts: Sequence[Verdict]) -> DataFrame:
     """Adds `_reason` and `_message` of the first verdict that applies, null where none does."""
-    reason, message = F.lit(None).cast("string"), F.lit(None).cast("string")
-    for verdict in reversed(verdicts):
-        applies = F.coalesce(verdict.applies, F.lit(False))  # noqa: FBT003
-        reason = F.when(applies, F.lit(verdict.code)).otherwise(reason)
-        message = F.when(applies, verdict.message).otherwise(message)
-    return rows.withColumns({REASON: reason, MESSAGE: message})
+    first = F.coalesce(*(F.when(each.applies, F.struct(F.lit(each.code), each.message)) for each in verdicts))
+    judged = rows.withColumn(VERDICT, first.cast("struct<code:string,message:string>"))
+    return judged.withColumns({REASON: F.col(f"{VERDICT}.code"), MESSAGE: F.col(f"{VERDICT}.message")}).drop(VERDICT)

@@ -1,10 +1,12 @@
 """The base load: the first rows of a table, and the beginning of an epoch in the same commit."""
 
+import re
 from pathlib import Path
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from common.errors import UsageError
 from common.ledger.ledger import Ledger, transaction
@@ -55,12 +57,15 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
 
 
 def refuse_unclear_keys(rows: DataFrame, keys: list[str], source: Location) -> None:
-    """A key that stands twice would be updated twice by each of its events; a null one would never be found."""
+    """A key that stands twice would be updated twice by each of its events; a null one would never be found.
+
+    The keys are canonical here, so two spellings of one stand twice.
+    """
     has_null = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
     unclear = rows.groupBy(*keys).count().where(f"count > 1 OR {has_null}")
     for row in unclear.limit(1).collect():
         key = ", ".join(f"{name}={row[name]}" for name in keys)
-        what = "stands twice" if row["count"] > 1 else "has a null"
+        what = "stands twice" if row["count"] > 1 else "has a null or a NaN"
         raise UsageError(f"the parquet files of {source}: key {key} {what}", "load files with one row for each key")
 
 
@@ -72,7 +77,27 @@ def declared(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame
             f"the parquet files of {source} have no column '{missing[0]}'",
             f"pipeline '{pipeline.name}' reads: {', '.join(pipeline.source.columns)}",
         )
+    refuse_rounded_keys(rows, pipeline, source)
     return rows.select(*(F.col(name).cast(kind).alias(name) for name, kind in pipeline.source.columns.items()))
+
+
+def refuse_rounded_keys(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
+    """A decimal key that loses digits becomes another key, perhaps that of another row."""
+    for key in pipeline.target.keys:
+        kind = pipeline.source.columns.get(key, "")
+        if not kind.startswith("decimal"):
+            continue
+        found = rows.schema[key].dataType
+        if not keeps_digits(found, kind):
+            raise UsageError(
+                f"the parquet files of {source}: key '{key}' is {found.simpleString()}, and {kind} would round it",
+                f"declare in pipeline '{pipeline.name}' as many decimals as the files have",
+            )
+
+
+def keeps_digits(found: T.DataType, decimal: str) -> bool:
+    scale = int(re.findall(r"\d+", decimal)[1])
+    return isinstance(found, T.IntegralType) or (isinstance(found, T.DecimalType) and found.scale <= scale)
 
 
 def clustered(rows: DataFrame, partition_by: list[str]) -> DataFrame:

@@ -3,7 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from common.decode.json import JSON, TEXT, json_verdicts, with_event
+from common.decode.json import json_verdicts, scaffold, with_event
+from common.decode.keys import with_canonical_keys
 from common.divide.fate import pipeline_verdicts, with_fate
 from common.divide.verdict import with_reason
 from common.read.kafka import as_records
@@ -15,9 +16,13 @@ def with_fates(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     source = pipeline.source
     decoded = with_event(as_records(rows), source.columns, source.max_record_bytes)
     verdicts = [*json_verdicts(source.columns, source.max_record_bytes), *pipeline_verdicts(pipeline)]
-    judged = with_reason(with_derived(decoded, pipeline), verdicts).drop(TEXT, JSON)
+    judged = with_reason(with_derived(decoded, pipeline), verdicts).drop(*scaffold(source.columns))
     return with_fate(judged, pipeline)
 
 
 def with_derived(events: DataFrame, pipeline: Pipeline) -> DataFrame:
-    return events.withColumns({name: F.expr(sql) for name, sql in pipeline.target.derived.items()})
+    """Adds the derived columns, from canonical keys, and canonical where they are keys themselves."""
+    keys, derived = pipeline.target.keys, pipeline.target.derived
+    keyed = with_canonical_keys(events, [key for key in keys if key not in derived])
+    complete = keyed.withColumns({name: F.expr(sql) for name, sql in derived.items()})
+    return with_canonical_keys(complete, [key for key in keys if key in derived])

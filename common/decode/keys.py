@@ -1,0 +1,33 @@
+"""One form for each key, so that two spellings of it are one row: docs/keys.md."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+NOT_ASCII = r"[^\x00-\x7F]"
+ICU = "com.ibm.icu.text.Normalizer"
+
+
+def with_canonical_keys(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The rows with these columns in their canonical form."""
+    return rows.withColumns({key: canonical(F.col(key), rows.schema[key].dataType) for key in keys})
+
+
+def canonical(value: Column, kind: T.DataType) -> Column:
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
+        # NaN is no number, so it is no key either: null, and turned away as such.
+        return F.when(~F.isnan(value), one_zero(value))
+    return composed(value) if isinstance(kind, T.StringType) else value
+
+
+def one_zero(value: Column) -> Column:
+    """-0.0 and 0.0 are equal numbers with different bits."""
+    return F.when(value == 0, F.abs(value)).otherwise(value)
+
+
+def composed(text: Column) -> Column:
+    """Unicode NFC by the ICU that Spark ships: é is one text, of one character or of two."""
+    icu = F.reflect(F.lit(ICU), F.lit("compose"), text, F.lit(False))  # noqa: FBT003
+    return F.when(text.rlike(NOT_ASCII), icu).otherwise(text)

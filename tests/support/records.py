@@ -1,0 +1,14 @@
+"""Record values as the rows that a Kafka read gives."""
+
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame, SparkSession
+
+NOON = datetime(2023, 1, 10, 12, tzinfo=UTC)
+KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
+
+
+def records(spark: SparkSession, *values: bytes | None, partition: int = 0) -> DataFrame:
+    """One row for each value, its place as the offset, all produced at noon."""
+    rows = [(b"k", value, "t", partition, offset, NOON) for offset, value in enumerate(values)]
+    return spark.createDataFrame(rows, KAFKA)
