@@ -22,6 +22,8 @@ MAX_NAME = 50_000
 TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(?:(Z)|([+-])(\d\d):(\d\d))?", re.ASCII
 )
+STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<opening>[\[{])|(?P<closing>[\]}])', re.DOTALL)
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Wrong(Exception):
@@ -111,11 +113,14 @@ def parsed(text: str) -> Any:
 
 
 def depth(text: str) -> int:
-    """The deepest nesting of brackets that stand outside of strings, met before the text goes wrong or ends."""
+    """The deepest nesting of brackets that stand outside of strings."""
     level = deepest = 0
-    for token in re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text, re.DOTALL):
-        level += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token, 0)
-        deepest = max(deepest, level)
+    for bracket in STRING_OR_BRACKET.finditer(text):
+        if bracket["opening"]:
+            level += 1
+            deepest = max(deepest, level)
+        elif bracket["closing"]:
+            level -= 1
     return deepest
 
 
@@ -152,7 +157,7 @@ def scalars(found: Any) -> Iterator[Any]:
 
 def sound(scalar: Any) -> bool:
     if isinstance(scalar, str):
-        return not any("\ud800" <= character <= "\udfff" for character in scalar)
+        return SURROGATE.search(scalar) is None
     return not isinstance(scalar, Number) or scalar.digits <= MAX_DIGITS
 
 
@@ -169,15 +174,23 @@ def column_value(value: Any, kind: str) -> Any:
         raise Wrong("WRONG_TYPE")
     if kind in {"string", "boolean"}:
         return value
-    convert = {"int": integer, "bigint": integer, "float": floating, "double": floating, "date": day}
-    result = convert.get(kind, time_or_decimal)(value, kind)
+    result = converted(value, kind)
     if result is None:
         raise Wrong("WRONG_TYPE")
     return result
 
 
-def time_or_decimal(value: Any, kind: str) -> Any:
-    return microseconds(value) if kind == "timestamp" else exact_decimal(value, kind)
+def converted(value: Any, kind: str) -> Any:
+    match kind:
+        case "int" | "bigint":
+            return integer(value, kind)
+        case "float" | "double":
+            return floating(value, kind)
+        case "date":
+            return days(value)
+        case "timestamp":
+            return microseconds(value)
+    return exact_decimal(value, kind)
 
 
 def integer(number: Number, kind: str) -> int | None:
@@ -212,7 +225,7 @@ def exact_decimal(number: Number, kind: str) -> Decimal | None:
     return abs(Decimal(number.text)) if not Decimal(number.text) else Decimal(number.text)
 
 
-def day(text: str, _: str) -> int | None:
+def days(text: str) -> int | None:
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) is None:
         return None
     try:
