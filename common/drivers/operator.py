@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from common.drivers.start import Inputs, refuse_other_topic
 from common.errors import UsageError
+from common.ledger.delta import open_ledger
 from common.ledger.ledger import Ledger
 from common.pipeline.epoch import begin_epoch, offsets_of_rows, propose_epoch, within
 from common.plan.broker import Topic
@@ -22,7 +23,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execute: bool) -> None:
     """Print the plan; begin the epoch only when told to."""
     pipeline, table, topic = given.pipeline, given.table, given.topic
-    ledger = Ledger(spark, table.uri, pipeline.name)
+    ledger = open_ledger(spark, table.uri, pipeline.name)
     offsets, before = choice(ledger, topic)
     topic_id, _ = topic.describe()
     proposal = propose_epoch(ledger, pipeline.name, topic.name, topic_id, offsets=offsets, before=before)

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from common.errors import ConfigurationError, StateError
 from common.faults import fault_point
-from common.ledger.ledger import Ledger
+from common.ledger.delta import open_ledger
 from common.ledger.position import Position
 from common.merge.side_tables import undo_provisional
 from common.pipeline.batch import Settling
@@ -50,7 +50,7 @@ def start_from_table(spark: SparkSession, given: Inputs) -> Start:
     pipeline, table, topic = given.pipeline, given.table, given.topic
     topic_id, _ = topic.describe()
     check_expressions(spark, pipeline)
-    position = Ledger(spark, table.uri, pipeline.name).position()
+    position = open_ledger(spark, table.uri, pipeline.name).position()
     refuse_other_topic(position, topic.name, topic_id)
     available = topic.available()
     starting_offsets(position.offsets, available)
@@ -72,7 +72,7 @@ def take_over(spark: SparkSession, start: Start) -> None:
     """What a dead run left: rows beside the table whose transaction never came, and a position that was not copied."""
     fault_point("started")
     table = start.settling.table.uri
-    ledger = Ledger(spark, table, start.settling.pipeline.name)
+    ledger = open_ledger(spark, table, start.settling.pipeline.name)
     undo_provisional(spark, table, ledger)
     ledger.copy(start.position)
     fault_point("undone")

@@ -1,40 +1,12 @@
 """The table's own log: which transactions it has seen, and what each commit said of itself."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
 from common.ledger.files import Files
-
-REPLACING = ("RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE")
-
-
-@dataclass(frozen=True)
-class Commit:
-    """One version of the table, without its list of files."""
-
-    version: int
-    info: dict[str, Any]
-    transactions: dict[str, int]
-
-    @property
-    def operation(self) -> str:
-        return str(self.info.get("operation", ""))
-
-    @property
-    def replaces_content(self) -> bool:
-        """Rows that a transaction put there may be gone, although the transaction is still recorded."""
-        overwrites = self.info.get("operationParameters", {}).get("mode") == "Overwrite"
-        return overwrites or self.operation.startswith(REPLACING)
-
-    @property
-    def restored_version(self) -> int | None:
-        """Where a RESTORE by version went back to."""
-        version = self.info.get("operationParameters", {}).get("version")
-        return int(version) if self.operation == "RESTORE" and version is not None else None
+from common.ledger.log_entry import Commit, parse_commit
 
 
 class Commits:
@@ -79,15 +51,3 @@ class Commits:
     def read(self, version: int) -> Commit | None:
         text = self._files.read(f"{version:020d}.json")
         return None if text is None else parse_commit(version, text)
-
-
-def parse_commit(version: int, text: str) -> Commit:
-    info: dict[str, Any] = {}
-    transactions: dict[str, int] = {}
-    for line in text.split("\n"):
-        if line.startswith('{"commitInfo"'):
-            info = json.loads(line)["commitInfo"]
-        elif line.startswith('{"txn"'):
-            txn = json.loads(line)["txn"]
-            transactions[txn["appId"]] = txn["version"]
-    return Commit(version, info, transactions)

@@ -1,27 +1,40 @@
 """The table is the truth: where a pipeline goes on is read from the table's log, and moved only by its commits."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-
-from pyspark.sql import SparkSession
+from typing import Protocol
 
 from common.errors import StateError
-from common.ledger.commits import Commit, Commits
-from common.ledger.files import Files
+from common.ledger.log_entry import Commit
 from common.ledger.position import Position, app_prefix, from_metadata
 
 COPIES_KEPT = 3
-TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
-TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+class TableLog(Protocol):
+    """What a ledger asks of a table's log."""
+
+    def version(self) -> int: ...
+    def transactions(self) -> dict[str, int]: ...
+    def table_id(self) -> str: ...
+    def files(self) -> int: ...
+    def backwards(self) -> Iterator[Commit]: ...
+    def read(self, version: int) -> Commit | None: ...
+
+
+class Copies(Protocol):
+    """Where copies of positions lie, by name."""
+
+    def read(self, name: str) -> str | None: ...
+    def write(self, name: str, text: str) -> None: ...
+    def delete(self, name: str) -> None: ...
 
 
 class Ledger:
-    """The position of one pipeline in one table."""
+    """The position of one pipeline in one table; common.ledger.delta opens it on a real one."""
 
-    def __init__(self, spark: SparkSession, table: str, pipeline: str) -> None:
-        self._commits = Commits(spark, table)
-        self._copies = Files(spark, f"{table}/_alluvium/{pipeline}")
+    def __init__(self, log: TableLog, copies: Copies, table: str, pipeline: str) -> None:
+        self._commits = log
+        self._copies = copies
         self._table = table
         self.pipeline = pipeline
 
@@ -117,21 +130,3 @@ class Ledger:
 
 def copy_name(epoch: int, seq: int) -> str:
     return f"{epoch}-{seq}.json"
-
-
-@contextmanager
-def transaction(spark: SparkSession, position: Position) -> Iterator[None]:
-    """The next Delta commit of this session carries the position. Unset afterwards: a second write under the same id
-    would silently be skipped."""
-    values = {
-        TXN_APP_ID: position.app_id,
-        TXN_VERSION: str(position.seq),
-        USER_METADATA: position.to_metadata(),
-    }
-    for key, value in values.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in values:
-            spark.conf.unset(key)

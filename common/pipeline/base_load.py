@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.errors import UsageError
-from common.ledger.ledger import Ledger, transaction
+from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import first_position
 from common.merge.quoting import quoted
 from common.pipeline.judge import with_derived
@@ -38,7 +38,7 @@ def foreign_files(folder: Path) -> list[str]:
 def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: Location, *, overwrite: bool) -> int:
     """Write the parquet rows of `source` as the table; gives their number. An existing table gets a new epoch."""
     exists = DeltaTable.isDeltaTable(spark, table.uri)
-    ledger = Ledger(spark, table.uri, pipeline.name)
+    ledger = open_ledger(spark, table.uri, pipeline.name)
     position = first_position(pipeline.name, (ledger.epoch() or 0) + 1 if exists else 1, pipeline.source.topic)
     rows = with_derived(declared(spark.read.parquet(source.uri), pipeline, source), pipeline)
     refuse_unclear_keys(rows, pipeline.target.keys, source)

@@ -11,7 +11,7 @@ from common.account.times import StageTimes
 from common.divide.fate import QUARANTINED
 from common.errors import AlluviumError, StateError
 from common.faults import fault_point
-from common.ledger.ledger import Ledger
+from common.ledger.delta import open_ledger
 from common.ledger.position import Position
 from common.pipeline.commit import Committed, Step, commit
 from common.pipeline.judge import with_fates
@@ -69,7 +69,7 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
         fates, gaps = account(settling, planned, judged)
     fault_point("accounted")
     following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
-    ledger = Ledger(rows.sparkSession, settling.table.uri, settling.pipeline.name)
+    ledger = open_ledger(rows.sparkSession, settling.table.uri, settling.pipeline.name)
     committed = commit(Step(settling.pipeline, settling.table, position, following), ledger, judged, fates, times)
     fault_point("checked")
     with times.stage("copy"):

@@ -23,7 +23,8 @@ from common.account.times import StageTimes
 from common.divide.fate import FATE, LATE, MERGE, QUARANTINED
 from common.errors import StateError
 from common.faults import fault_point
-from common.ledger.ledger import Ledger, transaction
+from common.ledger.delta import transaction
+from common.ledger.ledger import Ledger
 from common.ledger.lock import commit_lock
 from common.ledger.position import Position
 from common.merge.side_tables import append_late, append_quarantined, undo_provisional

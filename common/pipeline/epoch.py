@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from common.errors import UsageError
-from common.ledger.ledger import Ledger, transaction
+from common.ledger.delta import open_ledger, transaction
+from common.ledger.ledger import Ledger
 from common.ledger.position import Position, first_position
 from common.merge.upsert import append_nothing
 from common.plan.offsets import Available, Offsets
@@ -61,4 +62,4 @@ def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:
     """The act itself: an empty commit that carries the new position."""
     with transaction(spark, proposal.position):
         append_nothing(spark, table)
-    Ledger(spark, table, proposal.position.pipeline).copy(proposal.position)
+    open_ledger(spark, table, proposal.position.pipeline).copy(proposal.position)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from common.drivers.batch_loop import BatchLoop
 from common.drivers.start import Inputs, start_from_table
 from common.drivers.stream import Stream, Trigger
-from common.ledger.ledger import Ledger
+from common.ledger.delta import open_ledger
 from common.ledger.position import Position
 from common.pipeline.base_load import load_base
 from common.plan.broker import Topic
@@ -95,4 +95,4 @@ class Trial:
         return int(DeltaTable.forPath(self.spark, self.table.uri).history(1).first()["version"])
 
     def position(self) -> Position:
-        return Ledger(self.spark, self.table.uri, "trial").position()
+        return open_ledger(self.spark, self.table.uri, "trial").position()
