@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
-from common.drivers.start import Inputs, refuse_other_topic
+from common.drivers.resume import refuse_other_topic
+from common.drivers.start import Inputs
 from common.errors import UsageError
-from common.ledger.delta import open_ledger
+from common.ledger.delta import open_ledger, transaction
 from common.ledger.ledger import Ledger
-from common.pipeline.epoch import begin_epoch, offsets_of_rows, propose_epoch, within
+from common.merge.upsert import append_nothing
+from common.pipeline.epoch import Proposal, offsets_of_rows, propose_epoch, within
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets
 from common.settings.pipeline import seconds
@@ -35,6 +37,13 @@ def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execu
         return
     begin_epoch(spark, table.uri, proposal)
     print("Done; the next run goes on from there.")
+
+
+def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:
+    """The act itself: an empty commit that carries the new position."""
+    with transaction(spark, proposal.position):
+        append_nothing(spark, table)
+    open_ledger(spark, table, proposal.position.pipeline).copy(proposal.position)
 
 
 def at_choice(at: str) -> Choice:

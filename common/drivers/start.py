@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
-from common.errors import ConfigurationError, StateError
+from common.drivers.resume import resume
+from common.errors import ConfigurationError
 from common.faults import fault_point
 from common.ledger.delta import open_ledger
 from common.ledger.position import Position
@@ -13,7 +14,7 @@ from common.merge.side_tables import undo_provisional
 from common.pipeline.batch import Settling
 from common.pipeline.judge import with_fates
 from common.plan.broker import Topic
-from common.plan.offsets import Available, starting_offsets
+from common.plan.offsets import Available
 from common.settings.brokers import bootstrap
 from common.settings.locations import Location, location, require_delta_table
 from common.settings.pipeline import Pipeline, read_pipeline
@@ -48,24 +49,9 @@ class Start:
 
 def start_from_table(spark: SparkSession, given: Inputs) -> Start:
     pipeline, table, topic = given.pipeline, given.table, given.topic
-    topic_id, _ = topic.describe()
     check_expressions(spark, pipeline)
-    position = open_ledger(spark, table.uri, pipeline.name).position()
-    refuse_other_topic(position, topic.name, topic_id)
-    available = topic.available()
-    starting_offsets(position.offsets, available)
-    return Start(Settling(pipeline, table, topic, topic_id), position, available)
-
-
-def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
-    """Offsets of another topic can be in range all the same: only the id tells."""
-    if position.topic_id is None or position.topic_id == topic_id:
-        return
-    what = "was recreated" if position.topic == name else f"is not '{position.topic}', which the table has read"
-    raise StateError(
-        f"topic '{name}' {what} (its id is {topic_id}, the table's {position.topic_id})",
-        "begin a new epoch on it with submit/epoch.sh --at beginning",
-    )
+    found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
+    return Start(Settling(pipeline, table, topic, found.topic_id), found.position, found.available)
 
 
 def take_over(spark: SparkSession, start: Start) -> None:

@@ -9,11 +9,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from common.account.times import StageTimes
 from common.drivers.announce import announce_schemas
+from common.drivers.resume import is_settled, planned_by_spark
 from common.drivers.run import Run
 from common.drivers.start import Start
 from common.errors import AlluviumError, StateError, UsageError
 from common.ledger.files import Files
-from common.ledger.position import Position
 from common.plan.offsets import Offsets, Plan, from_json, starting_offsets
 from common.read.kafka import read_stream
 from common.settings.environment import run_id
@@ -92,7 +92,7 @@ class Stream:
         """What Spark planned, from its own log: never the least and greatest offset of the rows, which gaps falsify."""
         end = self._logged(batch_id)
         before = self._begin if batch_id == 0 else self._logged(batch_id - 1)
-        return Plan({partition: before.get(partition, 0) for partition in end}, end)
+        return planned_by_spark(before, end)
 
     def _logged(self, batch_id: int) -> Offsets:
         text = Files(self.run.spark, f"{self._checkpoint}/offsets").read(str(batch_id))
@@ -101,20 +101,3 @@ class Stream:
                 f"Spark's checkpoint has lost batch {batch_id}", "start the job again: the table knows the position"
             )
         return from_json(self.run.topic.name, text.splitlines()[-1])
-
-
-def is_settled(planned: Plan, position: Position) -> bool:
-    """True for a batch that the table already has; a batch that begins anywhere but at the position is refused."""
-    committed = (
-        {partition: position.offsets.get(partition, 0) for partition in planned.end} if position.offsets else None
-    )
-    if committed is None:
-        return False
-    if all(end <= committed[partition] for partition, end in planned.end.items()):
-        return True
-    if dict(planned.start) != committed:
-        raise StateError(
-            f"the stream read from {dict(planned.start)}, the table stands at {committed}",
-            "start the job again: it goes on from the table",
-        )
-    return False

@@ -1,15 +1,11 @@
-"""Epochs: the explicit acts that say where to go on when the table's log cannot, or should not."""
+"""Epochs: the explicit acts that say where to go on when the table's log cannot, or should not. Pure: their meaning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
-
 from common.errors import UsageError
-from common.ledger.delta import open_ledger, transaction
 from common.ledger.ledger import Ledger
 from common.ledger.position import Position, first_position
-from common.merge.upsert import append_nothing
 from common.plan.offsets import Available, Offsets
 
 
@@ -56,10 +52,3 @@ def offsets_of_rows(ledger: Ledger, topic_id: str, available: Available) -> tupl
         )
         raise UsageError(why, "say where to begin: --at beginning or --at end")
     return within(position.offsets, available), position.offsets
-
-
-def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:
-    """The act itself: an empty commit that carries the new position."""
-    with transaction(spark, proposal.position):
-        append_nothing(spark, table)
-    open_ledger(spark, table, proposal.position.pipeline).copy(proposal.position)

@@ -1,0 +1,60 @@
+"""Where a driver goes on, and which of a stream's batches are done already. Pure: asked of a ledger and a topic."""
+
+from dataclasses import dataclass
+
+from common.errors import StateError
+from common.ledger.ledger import Ledger
+from common.ledger.position import Position
+from common.plan.broker import Topic
+from common.plan.offsets import Available, Offsets, Plan, starting_offsets
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """The table's position, and the topic that was found to fit it."""
+
+    position: Position
+    topic_id: str
+    available: Available
+
+
+def resume(ledger: Ledger, topic: Topic) -> Resumption:
+    topic_id, _ = topic.describe()
+    position = ledger.position()
+    refuse_other_topic(position, topic.name, topic_id)
+    available = topic.available()
+    starting_offsets(position.offsets, available)
+    return Resumption(position, topic_id, available)
+
+
+def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
+    """Offsets of another topic can be in range all the same: only the id tells."""
+    if position.topic_id is None or position.topic_id == topic_id:
+        return
+    what = "was recreated" if position.topic == name else f"is not '{position.topic}', which the table has read"
+    raise StateError(
+        f"topic '{name}' {what} (its id is {topic_id}, the table's {position.topic_id})",
+        "begin a new epoch on it with submit/epoch.sh --at beginning",
+    )
+
+
+def planned_by_spark(before: Offsets, end: Offsets) -> Plan:
+    """A batch of the stream: a partition that Spark's log did not name before is new, and read from its beginning."""
+    return Plan({partition: before.get(partition, 0) for partition in end}, end)
+
+
+def is_settled(planned: Plan, position: Position) -> bool:
+    """True for a batch that the table already has; a batch that begins anywhere but at the position is refused."""
+    committed = (
+        {partition: position.offsets.get(partition, 0) for partition in planned.end} if position.offsets else None
+    )
+    if committed is None:
+        return False
+    if all(end <= committed[partition] for partition, end in planned.end.items()):
+        return True
+    if dict(planned.start) != committed:
+        raise StateError(
+            f"the stream read from {dict(planned.start)}, the table stands at {committed}",
+            "start the job again: it goes on from the table",
+        )
+    return False
