@@ -45,11 +45,10 @@ def planned_by_spark(before: Offsets, end: Offsets) -> Plan:
 
 def is_settled(planned: Plan, position: Position) -> bool:
     """True for a batch that the table already has; a batch that begins anywhere but at the position is refused."""
-    committed = (
-        {partition: position.offsets.get(partition, 0) for partition in planned.end} if position.offsets else None
-    )
-    if committed is None:
+    if not position.offsets:
         return False
+    # Every partition of the position: a batch that leaves one out would make the table forget how far it is there.
+    committed = {**dict.fromkeys(planned.end, 0), **position.offsets}
     if all(end <= committed[partition] for partition, end in planned.end.items()):
         return True
     if dict(planned.start) != committed:

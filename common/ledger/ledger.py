@@ -39,7 +39,11 @@ class Ledger:
         self.pipeline = pipeline
 
     def position(self) -> Position:
-        """Epoch, sequence number and offsets to go on from; an error with the remedy where the log cannot say."""
+        """Epoch, sequence number and offsets to go on from; an error with the remedy where the log cannot say.
+
+        Down to the transaction before the newest: a RESTORE that landed between a run's last look at the log and its
+        commit lies below that commit, and the rows that it took away are missing all the same.
+        """
         committed = self.committed()
         if not committed:
             raise StateError(
@@ -48,21 +52,41 @@ class Ledger:
             )
         epoch = max(committed)
         app_id, seq = f"{app_prefix(self.pipeline)}{epoch}", committed[epoch]
+        found: Position | None = None
         for commit in self._commits.backwards():
-            if commit.transactions.get(app_id) == seq:
-                return from_metadata(commit.info["userMetadata"])
-            self._refuse_replaced(commit)
-        return self._copied(epoch, seq)
+            if app_id not in commit.transactions:
+                self._refuse_replaced(commit)
+            elif found is not None:
+                return found
+            elif commit.transactions[app_id] == seq:
+                found = from_metadata(commit.info["userMetadata"])
+                if seq == 0:
+                    return found
+        return found or self._copied(epoch, seq)
 
     def position_of_rows(self) -> Position | None:
         """The position that the table's rows correspond to, also after a RESTORE; None where nothing tells."""
-        version = self._commits.version()
+        version, found, restored = self._commits.version(), None, False
         while (commit := self._commits.read(version)) is not None:
-            if any(app.startswith(app_prefix(self.pipeline)) for app in commit.transactions):
-                return from_metadata(commit.info["userMetadata"])
-            if commit.replaces_content and commit.restored_version is None:
-                return None
-            version = version - 1 if commit.restored_version is None else commit.restored_version
+            if self._is_own(commit):
+                if found is not None:
+                    return found
+                found = from_metadata(commit.info["userMetadata"])
+                if found.seq == 0:
+                    return found
+            elif commit.replaces_content:
+                if commit.restored_version is None:
+                    return None
+                version, found, restored = commit.restored_version, None, True
+                continue
+            version -= 1
+        # The copy is the newest transaction's: what a RESTORE went back to is older.
+        return found if found is not None or restored else self._newest_copy()
+
+    def _is_own(self, commit: Commit) -> bool:
+        return any(app.startswith(app_prefix(self.pipeline)) for app in commit.transactions)
+
+    def _newest_copy(self) -> Position | None:
         committed = self.committed()
         copied = self._copies.read(copy_name(max(committed), committed[max(committed)])) if committed else None
         return None if copied is None else from_metadata(copied)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-REPLACING = ("RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE")
+REPLACING = ("RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "CLONE")
 
 
 @dataclass(frozen=True)
