@@ -21,6 +21,6 @@ def payloads(seed: int, half: int = 5_300) -> Iterator[Payload]:
         bounded = sum(kind.most for kind in kinds.values() if kind.most)
         each = -(-(half - bounded) // sum(kind.most is None for kind in kinds.values()))
         for name, kind in kinds.items():
-            draw = random.Random(f"{seed} {name}")  # noqa: S311  repeatable on purpose
+            draw = random.Random(f"{seed} {name}")
             for _ in range(kind.most or each):
                 yield Payload(name, kind.meant, kind.make(draw))
