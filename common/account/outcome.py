@@ -12,12 +12,13 @@ class CommitMismatch(AlluviumError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The commit's own metrics."""
+    """The commit's own metrics, and what it had no row to touch for: a newer row stood, or none was there to delete."""
 
     inserted: int
     updated: int
     deleted: int
     superseded: int
+    absent: int
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,16 @@ class FilesTouched:
     removed: int
 
 
-def outcome(metrics: Mapping[str, str], superseded: int) -> Outcome:
+def outcome(metrics: Mapping[str, str], *, superseded: int, absent: int) -> Outcome:
     def metric(name: str) -> int:
         return int(metrics.get(name, "0"))
 
     return Outcome(
-        metric("numTargetRowsInserted"), metric("numTargetRowsUpdated"), metric("numTargetRowsDeleted"), superseded
+        inserted=metric("numTargetRowsInserted"),
+        updated=metric("numTargetRowsUpdated"),
+        deleted=metric("numTargetRowsDeleted"),
+        superseded=superseded,
+        absent=absent,
     )
 
 
@@ -51,10 +56,10 @@ def files_touched(metrics: Mapping[str, str], in_table: int) -> FilesTouched:
 
 
 def check_outcome(found: Outcome, to_merge: int) -> None:
-    explained = found.inserted + found.updated + found.deleted + found.superseded
+    explained = found.inserted + found.updated + found.deleted + found.superseded + found.absent
     if explained != to_merge:
         raise CommitMismatch(
             f"{to_merge} rows were to be merged, the commit explains {explained}: {found.inserted} inserted, "
-            f"{found.updated} updated, {found.deleted} deleted, {found.superseded} superseded",
+            f"{found.updated} updated, {found.deleted} deleted, {found.superseded} superseded, {found.absent} absent",
             "the commit stands; compare the table with the topic before going on",
         )

@@ -1,9 +1,12 @@
 """Every record gets one fate: merged, folded into a newer one of its key, late, quarantined, or null."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from common.divide.moments import moment
+from common.divide.tombstone import DELETED
 from common.divide.verdict import REASON, Verdict
 from common.read.kafka import RECORD
 from common.settings.pipeline import POSITION, Late, Pipeline, seconds
@@ -19,15 +22,18 @@ FATES = (MERGE, FOLDED, LATE, QUARANTINED, NULL)
 
 def pipeline_verdicts(pipeline: Pipeline) -> list[Verdict]:
     """What decoding lets pass and the pipeline does not."""
-    no_key = [
-        Verdict("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
-        for key in pipeline.target.keys
-    ]
     broken_rules = [
         Verdict(f"RULE_{rule.name}", ~F.coalesce(F.expr(rule.check), F.lit(True)), F.lit(rule.check))  # noqa: FBT003
         for rule in pipeline.quality.rules
     ]
-    return [*no_key, *no_sequence(pipeline), *broken_rules, *wrong_times(pipeline.late)]
+    return [*no_key(pipeline), *no_sequence(pipeline), *broken_rules, *wrong_times(pipeline.late)]
+
+
+def no_key(pipeline: Pipeline) -> list[Verdict]:
+    return [
+        Verdict("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
+        for key in pipeline.target.keys
+    ]
 
 
 def no_sequence(pipeline: Pipeline) -> list[Verdict]:
@@ -60,23 +66,29 @@ def interval(bound: str) -> Column:
     return F.expr(f"make_dt_interval(0, 0, 0, {seconds(bound)})")
 
 
-def with_fate(judged: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Adds `_fate`. Of the events of one key that may be merged, the one with the greatest sequence is."""
+def with_fate(judged: DataFrame, pipeline: Pipeline, newest: Sequence[Column] = ()) -> DataFrame:
+    """Adds `_fate`. Of the events of one key that may be merged, the one with the greatest sequence is.
+
+    `newest` goes before the sequence, for rows that come from more than one reading of a topic.
+    """
     turned_away = (
         F.when((F.col(REASON) == "NULL_VALUE") & F.lit(pipeline.source.null_value == "skip"), F.lit(NULL))
         .when(F.col(REASON).isNotNull(), F.lit(QUARANTINED))
-        .when(is_late(pipeline.late), F.lit(LATE))
+        .when(is_late(pipeline), F.lit(LATE))
     )
     divided = judged.withColumn(FATE, turned_away)
-    rivals = Window.partitionBy(FATE, *pipeline.target.keys).orderBy(*newest_first(pipeline.target.sequence))
-    newest = F.when(F.row_number().over(rivals) == 1, F.lit(MERGE)).otherwise(F.lit(FOLDED))
-    return divided.withColumn(FATE, F.coalesce(F.col(FATE), newest))
+    rivals = Window.partitionBy(FATE, *pipeline.target.keys).orderBy(*newest, *newest_first(pipeline.target.sequence))
+    first = F.when(F.row_number().over(rivals) == 1, F.lit(MERGE)).otherwise(F.lit(FOLDED))
+    return divided.withColumn(FATE, F.coalesce(F.col(FATE), first))
 
 
-def is_late(late: Late | None) -> Column:
+def is_late(pipeline: Pipeline) -> Column:
+    """A tombstone is never late: it may well be there to delete what is old."""
+    late = pipeline.late
     if late is None or late.bound is None:
         return F.lit(False)  # noqa: FBT003
-    return event_time(late) < F.col(f"{RECORD}.timestamp") - interval(late.bound)
+    is_old = event_time(late) < F.col(f"{RECORD}.timestamp") - interval(late.bound)
+    return is_old & ~F.col(DELETED) if pipeline.deletes else is_old
 
 
 def newest_first(sequence: str) -> list[Column]:

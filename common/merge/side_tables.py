@@ -17,10 +17,18 @@ from common.read.kafka import RECORD
 QUARANTINE_TABLE = "_quarantine"
 LATE_TABLE = "_late"
 WAITING = "waiting"
+# The replay that took a row last, the state that it will give, and when the state changed last.
+REPLAY_COLUMNS = {"replay": "bigint", "claim": "string", "changed": "timestamp"}
 
 
 def append_quarantined(rows: DataFrame, table: str, position: Position, table_id: str) -> None:
-    columns = [F.col(REASON).alias("reason"), F.col(MESSAGE).alias("message"), F.lit(WAITING).alias("state")]
+    columns = [
+        F.col(REASON).alias("reason"),
+        F.col(MESSAGE).alias("message"),
+        F.lit(WAITING).alias("state"),
+        *(F.lit(None).cast(kind).alias(name) for name, kind in REPLAY_COLUMNS.items()),
+        F.lit(position.topic_id).cast("string").alias("topic_id"),
+    ]
     append_side(rows.where(F.col(FATE) == QUARANTINED), f"{table}{QUARANTINE_TABLE}", position, table_id, columns)
 
 

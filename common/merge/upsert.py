@@ -1,32 +1,66 @@
 """The commit point: one MERGE, or an empty append where there is nothing to merge."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from common.divide.tombstone import DELETED
+from common.merge.origin import LINEAGE, has_lineage
 from common.merge.quoting import quoted
-from common.settings.pipeline import POSITION
+from common.settings.pipeline import POSITION, Pipeline
 
 
-def merge_latest(
-    table: DeltaTable, changes: DataFrame, keys: Sequence[str], columns: Sequence[str], sequence: str
-) -> None:
-    """Update what is older, insert what is not there. `changes` holds one row per key, its keys never null."""
-    values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in columns}
-    updates = {quoted(name): values[quoted(name)] for name in columns if name not in keys}
-    # The guard stands only here: in ON, an older event would not match and be inserted as a second row.
-    newer = (
-        None if sequence == POSITION else f"t.{quoted(sequence)} IS NULL OR s.{quoted(sequence)} > t.{quoted(sequence)}"
-    )
-    (
-        table.alias("t")
-        .merge(changes.alias("s"), same_key(keys))
-        .whenMatchedUpdate(condition=newer, set=updates)
-        .whenNotMatchedInsert(values=values)
-        .execute()
-    )
+@dataclass(frozen=True)
+class Upsert:
+    """What a MERGE does with a change: `guard` is when it may replace a row; without one it always may."""
+
+    keys: Sequence[str]
+    columns: Sequence[str]
+    guard: str | None
+    deletes: bool
+    lineage: bool
+
+
+def upsert_of(pipeline: Pipeline) -> Upsert:
+    """Of a batch: what is older than the row stays out; by position nothing is, because batches arrive in order."""
+    target = pipeline.target
+    guard = None if target.sequence == POSITION else by_sequence(target.sequence)
+    return Upsert(target.keys, pipeline.columns, guard, pipeline.deletes, target.lineage)
+
+
+def by_sequence(sequence: str) -> str:
+    return f"t.{quoted(sequence)} IS NULL OR s.{quoted(sequence)} > t.{quoted(sequence)}"
+
+
+def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert) -> None:
+    """Delete what is to be deleted, update what is older, insert what is not there.
+
+    `changes` holds one row per key, its keys never null.
+    """
+    values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in upsert.columns}
+    if has_lineage(table):
+        # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
+        values[quoted(LINEAGE)] = f"s.{quoted(LINEAGE)}" if upsert.lineage else "NULL"
+    keys = {quoted(key) for key in upsert.keys}
+    updates = {name: value for name, value in values.items() if name not in keys}
+    merge = table.alias("t").merge(changes.alias("s"), same_key(upsert.keys))
+    # The guard stands only in WHEN MATCHED: in ON, an older event would not match and be inserted as a second row.
+    if upsert.deletes:
+        merge = (
+            merge.whenMatchedDelete(condition=both(f"s.{DELETED}", upsert.guard))
+            .whenMatchedUpdate(condition=both(f"NOT s.{DELETED}", upsert.guard), set=updates)
+            .whenNotMatchedInsert(condition=f"NOT s.{DELETED}", values=values)
+        )
+    else:
+        merge = merge.whenMatchedUpdate(condition=upsert.guard, set=updates).whenNotMatchedInsert(values=values)
+    merge.execute()
+
+
+def both(condition: str, guard: str | None) -> str:
+    return condition if guard is None else f"{condition} AND ({guard})"
 
 
 def count_superseded(table: DeltaTable, changes: DataFrame, keys: Sequence[str], sequence: str) -> int:
@@ -35,6 +69,14 @@ def count_superseded(table: DeltaTable, changes: DataFrame, keys: Sequence[str],
         return 0
     on = f"({same_key(keys)}) AND s.{quoted(sequence)} <= t.{quoted(sequence)}"
     return changes.alias("s").join(table.toDF().alias("t"), on=F.expr(on), how="left_semi").count()
+
+
+def count_absent(table: DeltaTable, changes: DataFrame, keys: Sequence[str]) -> int:
+    """Deletes of keys that the table does not have, counted on their own too."""
+    deletions = changes.where(F.col(DELETED))
+    if deletions.isEmpty():
+        return 0
+    return deletions.alias("s").join(table.toDF().alias("t"), on=F.expr(same_key(keys)), how="left_anti").count()
 
 
 def same_key(keys: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 from common.errors import UsageError
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import first_position
+from common.merge.origin import LINEAGE, base_origin, without_statistics
 from common.merge.quoting import quoted
 from common.pipeline.judge import with_derived
 from common.settings.locations import Location, is_delta_table
@@ -42,13 +43,17 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
     position = first_position(pipeline.name, (ledger.epoch() or 0) + 1 if exists else 1, pipeline.source.topic)
     rows = with_derived(declared(spark.read.parquet(source.uri), pipeline, source), pipeline)
     refuse_unclear_keys(rows, pipeline.target.keys, source)
+    properties = dict(pipeline.target.properties)
+    if pipeline.target.lineage:
+        properties |= without_statistics(rows, pipeline.target.partition_by, properties)
+        rows = rows.withColumn(LINEAGE, base_origin(position))
     with transaction(spark, position):
         (
             clustered(rows, pipeline.target.partition_by)
             .write.format("delta")
             .mode("overwrite" if overwrite else "error")
             .option("overwriteSchema", overwrite)
-            .options(**pipeline.target.properties)
+            .options(**properties)
             .partitionBy(*pipeline.target.partition_by)
             .save(table.uri)
         )

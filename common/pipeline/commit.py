@@ -20,15 +20,18 @@ from pyspark.sql import functions as F
 
 from common.account.outcome import FilesTouched, Outcome, check_outcome, files_touched, outcome
 from common.account.times import StageTimes
-from common.divide.fate import FATE, LATE, MERGE, QUARANTINED
+from common.divide.fate import FATE, FOLDED, LATE, MERGE, QUARANTINED
+from common.divide.tombstone import DELETED
 from common.errors import StateError
 from common.faults import fault_point
 from common.ledger.delta import transaction
 from common.ledger.ledger import Ledger
 from common.ledger.lock import commit_lock
 from common.ledger.position import Position
+from common.merge.deleted_keys import remember_deleted
+from common.merge.origin import LINEAGE, ensure_lineage, origin
 from common.merge.side_tables import append_late, append_quarantined, undo_provisional
-from common.merge.upsert import append_nothing, count_superseded, merge_latest
+from common.merge.upsert import append_nothing, count_absent, count_superseded, merge_latest, upsert_of
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
@@ -73,19 +76,28 @@ def commit(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int],
         with times.stage("beside"):
             write_beside(step, ledger, judged, fates)
         files = ledger.files()
-        changes = judged.where(F.col(FATE) == MERGE).select(*step.pipeline.columns)
         with times.stage("merge"):
-            superseded = commit_with_retries(step, ledger, changes, to_merge=fates[MERGE])
+            kept_out = commit_with_retries(step, ledger, changes_of(judged, step), to_merge=fates[MERGE])
     fault_point("committed")
     with times.stage("check"):
         metrics = ledger.metrics(step.after)
-        found = outcome(metrics, superseded)
+        found = outcome(metrics, superseded=kept_out.superseded, absent=kept_out.absent)
         check_outcome(found, fates[MERGE])
     return Committed(found, files_touched(metrics, files))
 
 
+def changes_of(judged: DataFrame, step: Step) -> DataFrame:
+    """What the MERGE gets: one row a key, with its columns, whether it deletes, and where it comes from."""
+    flags = [DELETED] if step.pipeline.deletes else []
+    lineage = [origin(step.after).alias(LINEAGE)] if step.pipeline.target.lineage else []
+    return judged.where(F.col(FATE) == MERGE).select(*step.pipeline.columns, *flags, *lineage)
+
+
 def write_beside(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int]) -> None:
     table, late = step.table.uri, step.pipeline.late
+    if step.pipeline.deletes and fates[MERGE]:
+        remember(step, ledger, judged)
+        fault_point("forgotten")
     if fates[QUARANTINED]:
         fault_point("quarantine")
         append_quarantined(judged, table, step.after, ledger.table_id())
@@ -95,26 +107,53 @@ def write_beside(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str,
         fault_point("late")
 
 
-def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_merge: int) -> int:
-    """The same rows until they are in, or until it is clear that they cannot be. Gives how many were superseded."""
-    spark, target = changes.sparkSession, step.pipeline.target
+def remember(step: Step, ledger: Ledger, judged: DataFrame) -> None:
+    """Every tombstone, also one that a newer event of its batch brought back: an older event is older than both."""
+    competing = judged.where(F.col(FATE).isin(MERGE, FOLDED) & F.col(DELETED))
+    if not competing.isEmpty():
+        traced = competing.withColumn(LINEAGE, origin(step.after))
+        pipeline = step.pipeline
+        remember_deleted(traced, step.table.uri, ledger.table_id(), pipeline.name, pipeline.target.keys)
+
+
+@dataclass(frozen=True)
+class KeptOut:
+    """Changes that find nothing to do: a newer row stands, or there is no row to delete."""
+
+    superseded: int
+    absent: int
+
+
+def count_kept_out(step: Step, changes: DataFrame) -> KeptOut:
+    target = step.pipeline.target
+    table = DeltaTable.forPath(changes.sparkSession, step.table.uri)
+    return KeptOut(
+        superseded=count_superseded(table, changes, target.keys, target.sequence),
+        absent=count_absent(table, changes, target.keys) if step.pipeline.deletes else 0,
+    )
+
+
+def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_merge: int) -> KeptOut:
+    """The same rows until they are in, or until it is clear that they cannot be. Gives what found nothing to do."""
+    spark = changes.sparkSession
+    ensure_lineage(spark, step.table.uri, step.pipeline)
     for attempt in range(1, ATTEMPTS + 1):
         refuse_moved(ledger, step.before)
-        superseded = count_superseded(DeltaTable.forPath(spark, step.table.uri), changes, target.keys, target.sequence)
+        kept_out = count_kept_out(step, changes)
         fault_point("merge")
         try:
             write(step, changes, to_merge)
         except (PySparkException, Py4JError) as error:
             if ledger.has(step.after):
                 log.warning("the commit had landed although its answer was lost", seq=step.after.seq)
-                return superseded
+                return kept_out
             if attempt == ATTEMPTS or not isinstance(error, CONFLICTS):
                 undo_provisional(spark, step.table.uri, ledger)
                 raise
             log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
             time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
         else:
-            return superseded
+            return kept_out
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -130,10 +169,9 @@ def refuse_moved(ledger: Ledger, position: Position) -> None:
 
 def write(step: Step, changes: DataFrame, to_merge: int) -> None:
     """The transaction is set anew for each attempt: Delta may have cleared it before the commit failed."""
-    spark, target = changes.sparkSession, step.pipeline.target
+    spark = changes.sparkSession
     with transaction(spark, step.after):
         if to_merge:
-            table = DeltaTable.forPath(spark, step.table.uri)
-            merge_latest(table, changes, target.keys, step.pipeline.columns, target.sequence)
+            merge_latest(DeltaTable.forPath(spark, step.table.uri), changes, upsert_of(step.pipeline))
         else:
             append_nothing(spark, step.table.uri)

@@ -39,6 +39,7 @@ class Counts(Part):
     updated: int = 0
     deleted: int = 0
     superseded: int = 0
+    absent: int = 0
 
     def plus(self, other: "Counts") -> "Counts":
         return Counts(**{name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields})

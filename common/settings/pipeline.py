@@ -63,7 +63,7 @@ class Source(Section):
     topic: str
     format: Literal["json"] = "json"
     columns: dict[Column, Kind] = Field(min_length=1)
-    null_value: Literal["skip", "quarantine"] = "quarantine"
+    null_value: Literal["delete", "skip", "quarantine"] = "quarantine"
     max_records_per_batch: int = Field(default=100_000, ge=1)
     max_record_bytes: int = Field(default=1_048_576, ge=1)
 
@@ -77,6 +77,7 @@ class Target(Section):
 
     keys: list[Column] = Field(min_length=1)
     sequence: Column = POSITION
+    lineage: bool = False
     derived: dict[Column, str] = {}
     partition_by: list[Column] = []
     properties: dict[str, str] = {}
@@ -127,12 +128,35 @@ class Pipeline(Section):
             for name in names:
                 if name not in known:
                     raise ValueError(f"{part}: no column '{name}'{nearest(name, known)}")
+        refuse_unclear_deletes(self)
         return self
 
     @property
     def columns(self) -> list[str]:
         """The table's columns: the events' own, then the derived ones."""
         return [*self.source.columns, *self.target.derived]
+
+    @property
+    def deletes(self) -> bool:
+        """Whether a record without a value deletes the row of its key."""
+        return self.source.null_value == "delete"
+
+
+def refuse_unclear_deletes(pipeline: Pipeline) -> None:
+    """All that a tombstone has is its message key and its place: they must be enough to find and to order the row."""
+    if not pipeline.deletes:
+        return
+    if pipeline.target.sequence != POSITION:
+        raise ValueError(
+            f"source.null_value: 'delete' needs target.sequence = '{POSITION}', because a record without a value "
+            f"has no '{pipeline.target.sequence}'"
+        )
+    derived = [key for key in pipeline.target.keys if key in pipeline.target.derived]
+    if derived:
+        raise ValueError(
+            f"source.null_value: 'delete' finds the row by the message key, and key '{derived[0]}' is derived; "
+            "let target.keys name columns of source.columns only"
+        )
 
 
 def refuse_ambiguous(pipeline: Pipeline) -> None:
