@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from common.ledger.commits import Commits
 from common.ledger.files import Files
 from common.ledger.ledger import Ledger
-from common.ledger.position import Position
+from common.ledger.position import Stamp
 
 TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
@@ -20,13 +20,13 @@ def open_ledger(spark: SparkSession, table: str, pipeline: str) -> Ledger:
 
 
 @contextmanager
-def transaction(spark: SparkSession, position: Position) -> Iterator[None]:
-    """The next Delta commit of this session carries the position. Unset afterwards: a second write under the same id
+def transaction(spark: SparkSession, stamp: Stamp) -> Iterator[None]:
+    """The next Delta commit of this session carries the stamp. Unset afterwards: a second write under the same id
     would silently be skipped."""
     values = {
-        TXN_APP_ID: position.app_id,
-        TXN_VERSION: str(position.seq),
-        USER_METADATA: position.to_metadata(),
+        TXN_APP_ID: stamp.app_id,
+        TXN_VERSION: str(stamp.seq),
+        USER_METADATA: stamp.to_metadata(),
     }
     for key, value in values.items():
         spark.conf.set(key, value)

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from common.errors import StateError
 from common.ledger.log_entry import Commit
-from common.ledger.position import Position, app_prefix, from_metadata
+from common.ledger.position import Position, Stamp, app_prefix, from_metadata, replay_app_id
 
 COPIES_KEPT = 3
 
@@ -101,6 +101,10 @@ class Ledger:
         """The newest epoch, whether or not it can still be continued."""
         return max(self.committed(), default=None)
 
+    def replays(self) -> int:
+        """The number of the newest replay; 0 where there was none."""
+        return self._commits.transactions().get(replay_app_id(self.pipeline), 0)
+
     def table_id(self) -> str:
         """Delta's own id: a table that was deleted and loaded again at the same path has another."""
         return self._commits.table_id()
@@ -109,24 +113,24 @@ class Ledger:
         """How many files the table has now."""
         return self._commits.files()
 
-    def has(self, position: Position) -> bool:
-        """Whether the table has committed exactly this position, and not a rival's under the same number."""
-        return self._commit_of(position) is not None
+    def has(self, stamp: Stamp) -> bool:
+        """Whether the table has committed exactly this, and not a rival's under the same number."""
+        return self._commit_of(stamp) is not None
 
-    def metrics(self, position: Position) -> dict[str, str]:
-        """What the commit of this position says of itself."""
-        commit = self._commit_of(position)
+    def metrics(self, stamp: Stamp) -> dict[str, str]:
+        """What the commit with this stamp says of itself."""
+        commit = self._commit_of(stamp)
         if commit is None:
             raise StateError(
-                f"{self._table}: transaction {position.seq} was committed by another run, this one was skipped",
+                f"{self._table}: transaction {stamp.seq} was committed by another run, this one was skipped",
                 "run one job a table; start this one again, it goes on from the table",
             )
         return dict(commit.info.get("operationMetrics", {}))
 
-    def _commit_of(self, position: Position) -> Commit | None:
+    def _commit_of(self, stamp: Stamp) -> Commit | None:
         for commit in self._commits.backwards():
-            if commit.transactions.get(position.app_id) == position.seq:
-                return commit if commit.info.get("userMetadata") == position.to_metadata() else None
+            if commit.transactions.get(stamp.app_id) == stamp.seq:
+                return commit if commit.info.get("userMetadata") == stamp.to_metadata() else None
         return None
 
     def copy(self, position: Position) -> None:

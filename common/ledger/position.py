@@ -2,12 +2,25 @@
 
 import json
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from common.errors import StateError
 from common.plan.offsets import Offsets
 from common.settings.environment import run_id
 
 FORMAT = 1
+
+
+class Stamp(Protocol):
+    """What a commit carries: a transaction that Delta takes once, and words about it."""
+
+    @property
+    def app_id(self) -> str: ...
+
+    @property
+    def seq(self) -> int: ...
+
+    def to_metadata(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,26 @@ class Position:
                 "run": self.run,
             }
         )
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The transaction of a replay. It moves no offsets, and its id is none of the pipeline's epochs."""
+
+    pipeline: str
+    seq: int
+    run: str
+
+    @property
+    def app_id(self) -> str:
+        return replay_app_id(self.pipeline)
+
+    def to_metadata(self) -> str:
+        return json.dumps({"alluvium_replay": FORMAT, "pipeline": self.pipeline, "seq": self.seq, "run": self.run})
+
+
+def replay_app_id(pipeline: str) -> str:
+    return f"alluvium-replay:{pipeline}"
 
 
 def app_prefix(pipeline: str) -> str:

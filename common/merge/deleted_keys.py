@@ -20,14 +20,16 @@ DELETED_KEYS_TABLE = "_deleted_keys"
 
 def remember_deleted(changes: DataFrame, table: str, table_id: str, pipeline: str, keys: Sequence[str]) -> None:
     """`changes` have their keys, `_deleted`, `_alluvium` and their record; those of a key come from one partition."""
+    tombstones = changes.where(F.col(DELETED))
+    if tombstones.isEmpty():
+        return
     newest = F.max_by(F.struct(F.col(LINEAGE), F.col(f"{RECORD}.timestamp")), F.col(f"{RECORD}.offset"))
-    tombstones = (
-        changes.where(F.col(DELETED))
-        .groupBy(F.struct(*keys).alias("key"))
+    remembered = (
+        tombstones.groupBy(F.struct(*keys).alias("key"))
         .agg(newest.alias("newest"))
         .select(F.lit(pipeline).alias("pipeline"), F.lit(table_id).alias("table_id"), "key", "newest.*")
     )
-    merge_tombstones(tombstones, f"{table}{DELETED_KEYS_TABLE}", keys)
+    merge_tombstones(remembered, f"{table}{DELETED_KEYS_TABLE}", keys)
 
 
 def merge_tombstones(tombstones: DataFrame, path: str, keys: Sequence[str]) -> None:

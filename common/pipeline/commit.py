@@ -109,11 +109,8 @@ def write_beside(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str,
 
 def remember(step: Step, ledger: Ledger, judged: DataFrame) -> None:
     """Every tombstone, also one that a newer event of its batch brought back: an older event is older than both."""
-    competing = judged.where(F.col(FATE).isin(MERGE, FOLDED) & F.col(DELETED))
-    if not competing.isEmpty():
-        traced = competing.withColumn(LINEAGE, origin(step.after))
-        pipeline = step.pipeline
-        remember_deleted(traced, step.table.uri, ledger.table_id(), pipeline.name, pipeline.target.keys)
+    traced = judged.where(F.col(FATE).isin(MERGE, FOLDED)).withColumn(LINEAGE, origin(step.after))
+    remember_deleted(traced, step.table.uri, ledger.table_id(), step.pipeline.name, step.pipeline.target.keys)
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,7 @@ def test_help_needs_no_spark() -> None:
         "weather_producer",
         "epoch",
         "rewind",
+        "quarantine",
     ):
         done = run([f"submit/{script}.sh", "--help"])
         assert done.returncode == 0

@@ -47,6 +47,20 @@ def test_a_minimal_file_is_enough(pipeline_file: Path) -> None:
         (GOOD.replace("at =", "ID ="), "column 'ID' is declared twice"),
         (GOOD.replace("at =", "_at ="), "begin with an underscore"),
         (GOOD.replace("at =", "position ="), "'position' is the place in the topic"),
+        (
+            GOOD.replace("[target]", 'null_value = "delete"\n[target]\nsequence = "at"'),
+            "source.null_value: 'delete' needs target.sequence = 'position', because a record without a value has",
+        ),
+        (
+            GOOD.replace("[target]", 'null_value = "delete"\n[target]\nderived = { month = "x" }').replace(
+                '["id"]', '["id", "month"]'
+            ),
+            "'delete' finds the row by the message key, and key 'month' is derived; let target.keys name columns of",
+        ),
+        (
+            GOOD.replace("[target]", 'null_value = "delte"\n[target]'),
+            "source.null_value: Input should be 'delete', 'skip'",
+        ),
         (GOOD + '[late]\ncolumn = "at"\nbound = "5 days"\n', "'5 days' is not a duration"),
     ],
 )

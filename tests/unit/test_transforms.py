@@ -113,6 +113,37 @@ def test_a_null_value_is_quarantined_or_skipped_as_declared(spark: SparkSession)
     assert fates(with_fates(records(spark, None), pipeline(source={"null_value": "skip"}))) == ["null"]
 
 
+def test_a_tombstone_is_judged_by_its_key_as_strictly_as_a_value(spark: SparkSession) -> None:
+    """What is wrong beside the key columns does not matter, nor do rules and times: a tombstone has none of that."""
+    keys: list[tuple[bytes | None, str | None]] = [
+        (b'{"id":1}', None),
+        (b' {"id":1,"degrees":"wrong","more":1} ', None),
+        (None, "the record has neither value nor key"),
+        (b"1", "message key: an object is wanted, not BIGINT"),
+        (b'{"id":1} x', "message key: the value is not one JSON text"),
+        (b'{"id":1.5}', "message key: id: bigint is wanted, not DECIMAL(2,1)"),
+        (b"{}", "message key: id is null, and a key of the table"),
+        (b'{"id":1}' + b" " * 50, "message key: 58 bytes, 50 allowed"),
+    ]
+    rows = [(key, None, "t", 0, offset, NOON) for offset, (key, _) in enumerate(keys)]
+    found = with_fates(
+        spark.createDataFrame(rows, KAFKA).union(
+            records(spark, b'{"id":"1"}').selectExpr("key", "value", "topic", "partition", "99L", "timestamp")
+        ),
+        pipeline(
+            source={"null_value": "delete", "max_record_bytes": 50},
+            quality={"rules": [{"name": "measured", "check": "degrees IS NOT NULL"}]},
+            late={"column": "at", "bound": "5d"},
+        ),
+    )
+    judged = found.orderBy("_record.offset").collect()
+    assert [(row["_record"]["key"], row["_message"]) for row in judged[:-1]] == keys
+    assert [row["_reason"] for row in judged] == [None, None, *["BAD_KEY"] * 6, "WRONG_TYPE"]
+    assert [row["_deleted"] for row in judged] == [True] * 8 + [False]
+    assert {row["_record"]["value"] for row in judged[:-1]} == {None}
+    assert fates(found)[:2] == ["folded", "merge"]
+
+
 def test_rules_and_size_turn_away_by_name(spark: SparkSession) -> None:
     found = with_fates(
         records(spark, b'{"id":1,"degrees":99}', b'{"id":2,"degrees":9}', b'{"id":3}', b'{"id":4,"at":"a long text"}'),

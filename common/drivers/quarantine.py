@@ -1,0 +1,140 @@
+"""What an operator does with the quarantine: see the plan, and only then act."""
+
+import re
+from dataclasses import dataclass, replace
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from common.drivers.start import check_expressions
+from common.errors import UsageError
+from common.ledger.delta import open_ledger
+from common.ledger.lock import commit_lock
+from common.merge.quarantine import STATES, Quarantine, Selection, quarantine_path
+from common.merge.side_tables import WAITING
+from common.pipeline.replay import Replayer, ReplayPlan
+from common.settings.locations import Location, is_delta_table, location, require_delta_table
+from common.settings.pipeline import Pipeline, nearest, read_pipeline
+
+SEE_LIST = "see what there is with submit/quarantine.sh list"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A pipeline and its table; no broker is needed."""
+
+    pipeline: Pipeline
+    table: Location
+
+
+def resolve_place(name: str, delta_dir: str) -> Place:
+    pipeline, table = read_pipeline(name), location(delta_dir)
+    require_delta_table(table)
+    return Place(pipeline, table)
+
+
+def has_quarantine(place: Place, spark: SparkSession | None = None) -> bool:
+    """On a local file system before Spark starts; elsewhere only with it."""
+    path = quarantine_path(place.table)
+    if path.local is not None:
+        return is_delta_table(path)
+    return spark is None or DeltaTable.isDeltaTable(spark, path.uri)
+
+
+def never_quarantined(place: Place) -> str:
+    return f"Nothing was ever quarantined: there is no {quarantine_path(place.table)}"
+
+
+def require_quarantine(place: Place, spark: SparkSession | None = None) -> None:
+    if not has_quarantine(place, spark):
+        raise UsageError(never_quarantined(place), "there is nothing to do")
+
+
+def open_quarantine(spark: SparkSession, place: Place) -> Quarantine:
+    require_quarantine(place, spark)
+    return Quarantine(spark, place.table, open_ledger(spark, place.table.uri, place.pipeline.name))
+
+
+def parse_offsets(text: str | None) -> tuple[int, int] | None:
+    """`15`, or `15-20` with both ends."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(?P<first>\d+)(-(?P<last>\d+))?", text)
+    if match is None or int(match["last"] or match["first"]) < int(match["first"]):
+        raise UsageError(f"--offset '{text}' is not understood", "say one offset, 15, or a range with both ends, 15-20")
+    return int(match["first"]), int(match["last"] or match["first"])
+
+
+def selected_rows(quarantine: Quarantine, selection: Selection) -> DataFrame:
+    """What the selection says, at least one row; a reason that no row has is likely misspelt."""
+    rows = quarantine.rows()
+    found = rows.where(selection.condition())
+    if not found.isEmpty():
+        return found
+    reasons = sorted(row["reason"] for row in rows.select("reason").distinct().collect())
+    if selection.reason is not None and selection.reason not in reasons:
+        raise UsageError(f"no row has reason '{selection.reason}'{nearest(selection.reason, reasons)}", SEE_LIST)
+    raise UsageError(f"no row is selected by {selection.said()}", SEE_LIST)
+
+
+def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite: bool, execute: bool) -> None:
+    """Print the plan; merge only when told to."""
+    check_expressions(spark, place.pipeline)
+    require_quarantine(place, spark)
+    ledger = open_ledger(spark, place.table.uri, place.pipeline.name)
+    replayer = Replayer(spark, place.pipeline, place.table, ledger)
+    if not execute:
+        if nothing_waits(replayer.quarantine, selection):
+            return
+        show_plan(replayer.plan(selected_rows(replayer.quarantine, selection), overwrite=overwrite), place)
+        print("Nothing was changed; --execute does it.")
+        return
+    with commit_lock(place.table):
+        replayer.quarantine.settle_claims()
+        if not nothing_waits(replayer.quarantine, selection):
+            plan = replayer.plan(selected_rows(replayer.quarantine, selection), overwrite=overwrite)
+            show_plan(plan, place)
+            act(replayer, plan, overwrite=overwrite)
+
+
+def nothing_waits(quarantine: Quarantine, selection: Selection) -> bool:
+    """Run again, a replay does nothing and that is no error; a selection that finds nothing is one."""
+    if selection != Selection(state=WAITING) or not quarantine.rows().where(selection.condition()).isEmpty():
+        return False
+    print("Nothing waits in quarantine.")
+    return True
+
+
+def show_plan(plan: ReplayPlan, place: Place) -> None:
+    print(f"Replay of {sum(plan.counts.values())} rows of pipeline '{place.pipeline.name}' into {place.table}:")
+    for line in plan.lines():
+        print(f"  {line}")
+
+
+def act(replayer: Replayer, plan: ReplayPlan, *, overwrite: bool) -> None:
+    if not plan.settled:
+        print("Nothing can be replayed; every row stays as it is.")
+        return
+    done = replayer.execute(plan, overwrite=overwrite)
+    absent = f", {done.absent} had no row to delete" if done.absent else ""
+    print(f"Done: {done.inserted} inserted, {done.updated} updated, {done.deleted} deleted{absent}.")
+
+
+def discard(spark: SparkSession, place: Place, selection: Selection, *, execute: bool) -> None:
+    """Print how many; mark them only when told to."""
+    quarantine = open_quarantine(spark, place)
+    if not execute:
+        count = selected_rows(quarantine, selection).count()
+        print(f"{count} rows would be marked as discarded; their bytes stay.")
+        print("Nothing was changed; --execute does it.")
+        return
+    quarantine.settle_claims()
+    count = selected_rows(quarantine, selection).count()
+    quarantine.discard(selection)
+    print(f"Done: {count} rows are marked as discarded; their bytes stay.")
+
+
+def selection_of(reason: str | None, partition: int | None, offset: str | None, state: str | None) -> Selection:
+    if state is not None and state not in STATES:
+        raise UsageError(f"no state '{state}'{nearest(state, list(STATES))}", SEE_LIST)
+    return replace(Selection(reason, state, partition), offsets=parse_offsets(offset))

@@ -1,0 +1,183 @@
+"""Replay: quarantined records once more, by today's schema and rules, in the order that they had.
+
+Rows selected = merged + folded + superseded + late + skipped + still bad + unordered; the last two stay waiting.
+"""
+
+from dataclasses import dataclass
+
+from delta.tables import DeltaTable
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from common.account.outcome import Outcome, check_outcome, outcome
+from common.account.tally import AccountingError, refuse_split_keys
+from common.divide import fate
+from common.divide.tombstone import DELETED
+from common.divide.verdict import REASON
+from common.errors import StateError, TryLater
+from common.ledger.delta import transaction
+from common.ledger.ledger import Ledger
+from common.ledger.position import Replay
+from common.merge.deleted_keys import read_deleted, remember_deleted
+from common.merge.origin import LINEAGE, ORIGIN, ensure_lineage
+from common.merge.quarantine import FOLDED, LATE, REPLAYED, SKIPPED, SUPERSEDED, Quarantine
+from common.merge.standing import PRESENT, is_superseded, is_unordered, replay_guard, with_row_of_key
+from common.merge.upsert import Upsert, append_nothing, merge_latest
+from common.pipeline.commit import CONFLICTS
+from common.pipeline.judge import with_fates_of_records
+from common.read.kafka import RECORD
+from common.settings.environment import run_id
+from common.settings.locations import Location
+from common.settings.pipeline import POSITION, Pipeline
+
+OUTCOME = "_outcome"
+INCARNATION = "_incarnation"
+STILL_BAD = "still bad"
+UNORDERED = "unordered"
+SETTLED = (REPLAYED, FOLDED, SUPERSEDED, LATE, SKIPPED)
+WORDS = {
+    REPLAYED: "merged: valid by today's schema and rules",
+    FOLDED: "folded: a newer record of the key is among them",
+    SUPERSEDED: "superseded: the table has something newer of the key, a row or a delete",
+    LATE: "late by the pipeline's bound: kept here, not merged",
+    SKIPPED: "skipped: no value, which the pipeline skips today",
+}
+
+
+@dataclass(frozen=True)
+class ReplayPlan:
+    """What would become of the selected rows, one outcome each, and why the bad ones still are."""
+
+    rows: DataFrame
+    counts: dict[str, int]
+    still_bad: dict[tuple[str, str], int]
+    absent: int
+
+    @property
+    def settled(self) -> int:
+        return sum(self.counts[name] for name in SETTLED)
+
+    def lines(self) -> list[str]:
+        told = [f"{self.counts[name]} {words}" for name, words in WORDS.items() if self.counts[name]]
+        for (before, now), count in sorted(self.still_bad.items()):
+            told.append(f"{count} still bad: {now}" + ("" if before == now else f", was {before}"))
+        if self.counts[UNORDERED]:
+            told.append(
+                f"{self.counts[UNORDERED]} unordered: the key has a row whose order is unknown; "
+                "--overwrite replaces it, or declare lineage = true"
+            )
+        return told
+
+
+class Replayer:
+    """One table and its quarantine."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, table: Location, ledger: Ledger) -> None:
+        self._spark, self._pipeline, self._table, self._ledger = spark, pipeline, table, ledger
+        self.quarantine = Quarantine(spark, table, ledger)
+
+    def plan(self, selected: DataFrame, *, overwrite: bool) -> ReplayPlan:
+        """Nothing is written for it."""
+        pipeline = self._pipeline
+        judged = with_fates_of_records(as_sent(selected), pipeline, newest_reading(pipeline)).localCheckpoint()
+        refuse_keys_of_two_partitions(judged, pipeline)
+        target = DeltaTable.forPath(self._spark, self._table.uri)
+        remembered = read_deleted(self._spark, self._table.uri, self._ledger.table_id(), pipeline.name)
+        standing = with_row_of_key(judged, target, remembered, pipeline)
+        rows = standing.withColumn(OUTCOME, outcome_of(pipeline, overwrite=overwrite)).localCheckpoint()
+        return counted(rows, selected.count(), pipeline)
+
+    def execute(self, plan: ReplayPlan, *, overwrite: bool) -> Outcome:
+        """Claim, commit, mark: whatever is killed when, the table's log tells what a claim is worth."""
+        replay = Replay(self._pipeline.name, self._ledger.replays() + 1, run_id())
+        settled = plan.rows.where(F.col(OUTCOME).isin(*SETTLED))
+        self.quarantine.claim(settled, F.col(OUTCOME), replay.seq)
+        try:
+            self._commit(plan, replay, overwrite=overwrite)
+        except CONFLICTS as error:
+            raise TryLater("another writer was faster", "nothing was replayed; run it again") from error
+        except (PySparkException, Py4JError):
+            if not self._ledger.has(replay):
+                raise
+        found = outcome(self._ledger.metrics(replay), superseded=0, absent=plan.absent)
+        check_outcome(found, plan.counts[REPLAYED])
+        self.quarantine.settle_claims()
+        return found
+
+    def _commit(self, plan: ReplayPlan, replay: Replay, *, overwrite: bool) -> None:
+        pipeline, path = self._pipeline, self._table.uri
+        merged = plan.rows.where(F.col(OUTCOME) == REPLAYED)
+        if pipeline.deletes:
+            remember_deleted(merged, path, self._ledger.table_id(), pipeline.name, pipeline.target.keys)
+        ensure_lineage(self._spark, path, pipeline)
+        table, columns = DeltaTable.forPath(self._spark, path), pipeline.columns
+        guard = replay_guard(table, pipeline, overwrite=overwrite)
+        upsert = Upsert(pipeline.target.keys, columns, guard, pipeline.deletes, pipeline.target.lineage)
+        with transaction(self._spark, replay):
+            if plan.counts[REPLAYED]:
+                merge_latest(table, merged.select(*columns, LINEAGE, *([DELETED] if pipeline.deletes else [])), upsert)
+            else:
+                append_nothing(self._spark, path)
+
+
+def as_sent(selected: DataFrame) -> DataFrame:
+    """The records as Kafka gave them, with their origin, and the reason that they were turned away for."""
+    record = F.struct("key", "value", "topic", "partition", "offset", "timestamp")
+    origin = F.struct(*(field.name for field in ORIGIN)).cast(ORIGIN)
+    # Offsets of a topic that was recreated begin anew: the later incarnation is the one that was read in later epochs.
+    incarnation = F.max("epoch").over(Window.partitionBy("topic_id"))
+    return selected.select(
+        record.alias(RECORD),
+        origin.alias(LINEAGE),
+        F.col("reason").alias("_reason_before"),
+        incarnation.alias(INCARNATION),
+    )
+
+
+def newest_reading(pipeline: Pipeline) -> list[Column]:
+    return [F.col(INCARNATION).desc()] if pipeline.target.sequence == POSITION else []
+
+
+def refuse_keys_of_two_partitions(judged: DataFrame, pipeline: Pipeline) -> None:
+    try:
+        refuse_split_keys(judged, pipeline)
+    except StateError as error:
+        raise StateError(
+            error.message, "replay one partition at a time with --partition, the one with the newer records last"
+        ) from error
+
+
+def outcome_of(pipeline: Pipeline, *, overwrite: bool) -> Column:
+    """Unordered goes before folded: a record whose newer one stays waiting must not be done with before it."""
+    found = F.when(F.col(fate.FATE) == fate.QUARANTINED, F.lit(STILL_BAD))
+    found = found.when(F.col(fate.FATE) == fate.LATE, F.lit(LATE)).when(F.col(fate.FATE) == fate.NULL, F.lit(SKIPPED))
+    found = found.when(is_superseded(pipeline), F.lit(SUPERSEDED))
+    if not overwrite:
+        found = found.when(is_unordered(pipeline), F.lit(UNORDERED))
+    return found.when(F.col(fate.FATE) == fate.FOLDED, F.lit(FOLDED)).otherwise(F.lit(REPLAYED))
+
+
+def counted(rows: DataFrame, selected: int, pipeline: Pipeline) -> ReplayPlan:
+    """The accounts of a replay, from its materialised rows; every selected row has one outcome, or nothing is done."""
+    is_absent = F.col(DELETED) & F.col(PRESENT).isNull() if pipeline.deletes else F.lit(False)  # noqa: FBT003
+    groups = rows.groupBy(OUTCOME, "_reason_before", REASON).agg(
+        F.count("*").alias("rows"), F.count_if(is_absent).alias("absent")
+    )
+    counts = dict.fromkeys((*SETTLED, STILL_BAD, UNORDERED), 0)
+    still_bad: dict[tuple[str, str], int] = {}
+    absent = 0
+    for group in groups.collect():
+        counts[group[OUTCOME]] += group["rows"]
+        if group[OUTCOME] == STILL_BAD:
+            still_bad[group["_reason_before"], group[REASON]] = group["rows"]
+        if group[OUTCOME] == REPLAYED:
+            absent += group["absent"]
+    if sum(counts.values()) != selected:
+        raise AccountingError(
+            f"the accounts of this replay do not balance: {selected} rows were selected, {sum(counts.values())} have "
+            "an outcome",
+            "nothing was written; look for a key that stands twice in the table",
+        )
+    return ReplayPlan(rows, counts, still_bad, absent)
