@@ -35,7 +35,8 @@ def remember_deleted(changes: DataFrame, table: str, table_id: str, pipeline: st
 def merge_tombstones(tombstones: DataFrame, path: str, keys: Sequence[str]) -> None:
     spark = tombstones.sparkSession
     if not DeltaTable.isDeltaTable(spark, path):
-        tombstones.limit(0).write.format("delta").mode("append").save(path)
+        tombstones.write.format("delta").save(path)
+        return
     names = ("pipeline", "table_id", *(f"key.{quoted(key)}" for key in keys))
     same = " AND ".join(f"t.{name} = s.{name}" for name in names)
     (
