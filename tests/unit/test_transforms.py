@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.pipeline.judge import with_fates
 from common.settings.pipeline import Pipeline
-from tests.support.records import records
+from tests.support.records import KAFKA, NOON, records
 
 
 def pipeline(**parts: Any) -> Pipeline:
