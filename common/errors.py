@@ -5,6 +5,7 @@ AlluviumError              1   the run failed
 │   ├── ConfigurationError
 │   ├── NotADeltaTable
 │   └── TopicMissing
+├── OutOfSpace             1   a file system is full
 ├── StateError             1   the table and the topic do not fit together; needs a decision of the operator
 └── TryLater              75   nothing is wrong with the request, now is not the time
     ├── BrokerUnreachable
@@ -46,6 +47,10 @@ class TopicMissing(UsageError):
     """The broker answers and has no such topic."""
 
 
+class OutOfSpace(AlluviumError):
+    """A file system is full: the table is as its last commit left it."""
+
+
 class StateError(AlluviumError):
     """Table and topic disagree about where to go on: only the operator can decide."""
 
@@ -62,3 +67,8 @@ class BrokerUnreachable(TryLater):
 
 class Locked(TryLater):
     """Another process works on the same table."""
+
+
+def first_line(error: BaseException) -> str:
+    """The part of a foreign error that fits into one of ours."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from common.divide.fate import FATE, FATES, FOLDED, MERGE
-from common.errors import AlluviumError, StateError
+from common.divide.fate import FATE, FATES, FOLDED, LATE, MERGE, NULL, QUARANTINED, is_late
+from common.divide.verdict import REASON
+from common.errors import AlluviumError
 from common.plan.broker import Topic
-from common.plan.offsets import Plan
+from common.plan.offsets import Offsets, Plan
 from common.read.kafka import RECORD
-from common.settings.pipeline import POSITION, Pipeline
+from common.settings.pipeline import Pipeline
 
 
 class AccountingError(AlluviumError):
@@ -26,10 +29,22 @@ class PartitionTally:
     offsets: int
     first: int
     last: int
+    misrouted: int
     fates: Mapping[str, int]
 
 
-def tally(rows: DataFrame) -> dict[int, PartitionTally]:
+def check_plan(planned: Plan, committed: Offsets) -> None:
+    """It begins where the table ends, in each partition: what it leaves out would never be read, or be read twice."""
+    forgotten = set(committed) - set(planned.end)
+    if forgotten:
+        raise unbalanced(f"partition {min(forgotten)} is not in the plan")
+    for partition, first in sorted(planned.start.items()):
+        if committed and first != committed.get(partition, 0):
+            where = f"partition {partition}: the plan begins at {first}"
+            raise unbalanced(f"{where}, the table ends at {committed.get(partition, 0)}")
+
+
+def tally(rows: DataFrame, pipeline: Pipeline) -> dict[int, PartitionTally]:
     """One job over rows that are materialised already; as many rows as the topic has partitions."""
     offset = F.col(f"{RECORD}.offset")
     counted = rows.groupBy(F.col(f"{RECORD}.partition").alias("partition")).agg(
@@ -37,18 +52,35 @@ def tally(rows: DataFrame) -> dict[int, PartitionTally]:
         F.count_distinct(offset).alias("offsets"),
         F.min(offset).alias("first"),
         F.max(offset).alias("last"),
+        F.count_if(is_misrouted(pipeline)).alias("misrouted"),
         *(F.count_if(F.col(FATE) == fate).alias(fate) for fate in FATES),
     )
     return {
         row["partition"]: PartitionTally(
-            row["rows"], row["offsets"], row["first"], row["last"], {fate: row[fate] for fate in FATES}
+            rows=row["rows"],
+            offsets=row["offsets"],
+            first=row["first"],
+            last=row["last"],
+            misrouted=row["misrouted"],
+            fates={fate: row[fate] for fate in FATES},
         )
         for row in counted.collect()
     }
 
 
+def is_misrouted(pipeline: Pipeline) -> Column:
+    """Turned away without a reason, let pass in spite of one or without a key, late or in time against its own time."""
+    has_reason, fate = F.col(REASON).isNotNull(), F.col(FATE)
+    no_key = reduce(or_, (F.col(key).isNull() for key in pipeline.target.keys))
+    return (
+        (has_reason != fate.isin(QUARANTINED, NULL))
+        | (~has_reason & ((fate == LATE) != is_late(pipeline.late)))
+        | (no_key & fate.isin(MERGE, FOLDED))
+    )
+
+
 def check_tally(found: Mapping[int, PartitionTally], planned: Plan) -> None:
-    """Every row has one fate, no offset stands twice, none lies outside of the plan."""
+    """Every row has one fate and the right one, no offset stands twice, none lies outside of the plan."""
     for partition, each in sorted(found.items()):
         where = f"partition {partition}"
         if partition not in planned.end or each.first < planned.start[partition] or each.last >= planned.end[partition]:
@@ -57,6 +89,8 @@ def check_tally(found: Mapping[int, PartitionTally], planned: Plan) -> None:
             raise unbalanced(f"{where}: {each.rows} rows have {each.offsets} offsets")
         if sum(each.fates.values()) != each.rows:
             raise unbalanced(f"{where}: {each.rows} rows were read, {sum(each.fates.values())} have a fate")
+        if each.misrouted:
+            raise unbalanced(f"{where}: {each.misrouted} rows have a fate that is not theirs")
 
 
 def check_gaps(rows: DataFrame, found: Mapping[int, PartitionTally], planned: Plan, topic: Topic) -> int:
@@ -72,23 +106,6 @@ def check_gaps(rows: DataFrame, found: Mapping[int, PartitionTally], planned: Pl
             raise unbalanced(f"partition {partition}: offset {unread} is in the log and was not read")
         missing += absent
     return missing
-
-
-def refuse_split_keys(rows: DataFrame, pipeline: Pipeline) -> None:
-    """Offsets of two partitions do not order events: without a sequence column a key must live in one partition."""
-    if pipeline.target.sequence != POSITION:
-        return
-    partition = F.col(f"{RECORD}.partition")
-    competing = rows.where(F.col(FATE).isin(MERGE, FOLDED)).groupBy(*pipeline.target.keys)
-    split = competing.agg(F.min(partition).alias("_least"), F.max(partition).alias("_greatest")).where(
-        "_least < _greatest"
-    )
-    for row in split.limit(1).collect():
-        key = ", ".join(f"{name}={row[name]}" for name in pipeline.target.keys)
-        raise StateError(
-            f"key {key} came from partitions {row['_least']} and {row['_greatest']}, whose order nobody knows",
-            "key messages by the table's key, or declare a sequence column in the pipeline file",
-        )
 
 
 def gaps(rows: DataFrame, partition: int, start: int, end: int) -> list[tuple[int, int]]:

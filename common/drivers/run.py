@@ -1,14 +1,16 @@
 """What both drivers share: a run takes over from the last one, settles batches, and tells of each."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 
 from common.account.times import StageTimes
 from common.drivers.announce import print_rows
+from common.drivers.space import space_needed
 from common.drivers.start import Start, take_over
+from common.errors import ConfigurationError
 from common.faults import fault_point
 from common.pipeline.batch import run_batch
 from common.pipeline.run_report import RunReport
@@ -21,7 +23,8 @@ class Run:
     """One run of a driver; `position` is always the last that the table has committed."""
 
     def __init__(self, spark: SparkSession, start: Start, *, mode: str) -> None:
-        take_over(spark, start)
+        with space_needed(start.settling.table):
+            take_over(spark, start)
         self.spark = spark
         self.settling = start.settling
         self.topic = start.settling.topic
@@ -33,7 +36,8 @@ class Run:
 
     def settle(self, planned: Plan, rows: DataFrame, times: StageTimes) -> None:
         """One batch into the table. The report is no part of it: the commit stands whether or not it is written."""
-        result = run_batch(self.settling, self.position, planned, rows, times)
+        with space_needed(self.settling.table):
+            result = run_batch(self.settling, self.position, planned, rows, times)
         self.position = result.position
         print_rows(result.rows_read)
         log.info("settled", seq=result.position.seq, **result.figures())
@@ -44,8 +48,10 @@ class Run:
     def reported(self) -> Iterator[None]:
         """The report's last word: how the run ended."""
         try:
-            yield
+            with space_needed(self.settling.table):
+                yield
         except BaseException as error:
-            self._report.close(error)
+            with suppress(ConfigurationError):  # How the run ended matters more than that nobody could write it down.
+                self._report.close(error)
             raise
         self._report.close(None)

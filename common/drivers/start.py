@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
 from common.drivers.resume import resume
-from common.errors import ConfigurationError
 from common.faults import fault_point
 from common.ledger.delta import open_ledger
 from common.ledger.position import Position
 from common.merge.side_tables import undo_provisional
 from common.pipeline.batch import Settling
-from common.pipeline.judge import with_fates
+from common.pipeline.expressions import check_expressions
 from common.plan.broker import Topic
 from common.plan.offsets import Available
 from common.settings.brokers import bootstrap
@@ -62,17 +60,3 @@ def take_over(spark: SparkSession, start: Start) -> None:
     undo_provisional(spark, table, ledger)
     ledger.copy(start.position)
     fault_point("undone")
-
-
-def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
-    """The SQL of a pipeline file, tried on no rows before any are read."""
-    nothing = spark.createDataFrame(
-        [], "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
-    )
-    try:
-        with_fates(nothing, pipeline)
-    except (AnalysisException, ParseException) as error:
-        first_line = str(error).strip().splitlines()[0]
-        raise ConfigurationError(
-            f"pipeline '{pipeline.name}': {first_line}", "correct its derived columns or rules"
-        ) from error

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -14,6 +15,7 @@ from common.drivers.run import Run
 from common.drivers.start import Start
 from common.errors import AlluviumError, StateError, UsageError
 from common.ledger.files import Files
+from common.pipeline.batch import refuse_unreadable
 from common.plan.offsets import Offsets, Plan, from_json, starting_offsets
 from common.read.kafka import read_stream
 from common.settings.environment import run_id
@@ -71,7 +73,7 @@ class Stream:
             # Spark wraps what foreachBatch raised into text; the error itself knows its remedy and exit code.
             if self._failure is not None:
                 raise self._failure from error
-            topic.describe()
+            refuse_unreadable(self.run.settling, self.run.position.offsets or self._begin)
             raise
 
     def _settle(self, rows: DataFrame, batch_id: int) -> None:
@@ -95,9 +97,11 @@ class Stream:
         return planned_by_spark(before, end)
 
     def _logged(self, batch_id: int) -> Offsets:
-        text = Files(self.run.spark, f"{self._checkpoint}/offsets").read(str(batch_id))
-        if text is None:
+        try:
+            text = Files(self.run.spark, f"{self._checkpoint}/offsets").read(str(batch_id)) or ""
+            return from_json(self.run.topic.name, text.splitlines()[-1])
+        except (Py4JError, IndexError, KeyError, ValueError) as error:
             raise StateError(
-                f"Spark's checkpoint has lost batch {batch_id}", "start the job again: the table knows the position"
-            )
-        return from_json(self.run.topic.name, text.splitlines()[-1])
+                f"Spark's checkpoint has lost batch {batch_id} ({self._checkpoint}/offsets/{batch_id} is damaged)",
+                "start the job again: the table knows the position",
+            ) from error

@@ -4,12 +4,15 @@ A row whose transaction the table has not committed is provisional. It is writte
 removed at the next start if its transaction never came.
 """
 
+from itertools import takewhile
+
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.divide.fate import FATE, LATE, QUARANTINED
 from common.divide.verdict import MESSAGE, REASON
+from common.ledger.commits import Commits
 from common.ledger.ledger import Ledger
 from common.ledger.position import Position
 from common.read.kafka import RECORD
@@ -47,7 +50,16 @@ def append_side(rows: DataFrame, path: str, position: Position, table_id: str, c
         *columns,
         f"{RECORD}.*",
     )
-    numbered.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+    options = {"mergeSchema": "true", "userMetadata": position.to_metadata()}
+    numbered.write.format("delta").mode("append").options(**options).save(path)
+
+
+def rows_appended(spark: SparkSession, path: str, position: Position) -> int:
+    """How many rows the side table's log has for this attempt at a transaction: no Spark job, only its last commits."""
+    of_position = takewhile(
+        lambda commit: commit.info.get("userMetadata") == position.to_metadata(), Commits(spark, path).backwards()
+    )
+    return sum(int(commit.info["operationMetrics"]["numOutputRows"]) for commit in of_position)
 
 
 def undo_provisional(spark: SparkSession, table: str, ledger: Ledger) -> None:

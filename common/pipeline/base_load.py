@@ -13,6 +13,7 @@ from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import first_position
 from common.merge.origin import LINEAGE, base_origin, without_statistics
 from common.merge.quoting import quoted
+from common.pipeline.expressions import check_expressions
 from common.pipeline.judge import with_derived
 from common.settings.locations import Location, is_delta_table
 from common.settings.pipeline import Pipeline
@@ -38,6 +39,7 @@ def foreign_files(folder: Path) -> list[str]:
 
 def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: Location, *, overwrite: bool) -> int:
     """Write the parquet rows of `source` as the table; gives their number. An existing table gets a new epoch."""
+    check_expressions(spark, pipeline)
     exists = DeltaTable.isDeltaTable(spark, table.uri)
     ledger = open_ledger(spark, table.uri, pipeline.name)
     position = first_position(pipeline.name, (ledger.epoch() or 0) + 1 if exists else 1, pipeline.source.topic)

@@ -6,7 +6,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from common.account.tally import check_gaps, check_tally, refuse_split_keys, tally, totals
+from common.account.keys import check_keys
+from common.account.tally import check_gaps, check_plan, check_tally, tally, totals
 from common.account.times import StageTimes
 from common.divide.fate import QUARANTINED
 from common.errors import AlluviumError, StateError
@@ -16,7 +17,7 @@ from common.ledger.position import Position
 from common.pipeline.commit import Committed, Step, commit
 from common.pipeline.judge import with_fates
 from common.plan.broker import Topic
-from common.plan.offsets import Plan
+from common.plan.offsets import Offsets, Plan, starting_offsets
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
@@ -63,9 +64,10 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     """
     fault_point("planned")
     with times.stage("read"):
-        judged = materialise(with_fates(rows, settling.pipeline), settling.topic)
+        judged = materialise(with_fates(rows, settling.pipeline), settling, planned.start)
     fault_point("read")
     with times.stage("account"):
+        check_plan(planned, position.offsets)
         fates, gaps = account(settling, planned, judged)
     fault_point("accounted")
     following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
@@ -81,23 +83,28 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
 def account(settling: Settling, planned: Plan, judged: DataFrame) -> tuple[dict[str, int], int]:
     """Every planned offset explained, from the rows themselves: the fates, and the gaps. Nothing is written yet."""
     refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
-    counted = tally(judged)
+    counted = tally(judged, settling.pipeline)
     check_tally(counted, planned)
     gaps = check_gaps(judged, counted, planned, settling.topic)
-    refuse_split_keys(judged, settling.pipeline)
+    check_keys(judged, settling.pipeline)
     fates = totals(counted)
     refuse_too_many_bad(fates, settling.pipeline.quality.max_bad_ratio)
     return fates, gaps
 
 
-def materialise(judged: DataFrame, topic: Topic) -> DataFrame:
+def materialise(judged: DataFrame, settling: Settling, start: Offsets) -> DataFrame:
     """Read once: another read of the same range could meet a log that retention has shortened meanwhile."""
     try:
         return judged.localCheckpoint()
     except (PySparkException, Py4JError):
-        # Where the broker is the reason, it is the better error: it says so, and that later may do.
-        topic.describe()
+        refuse_unreadable(settling, start)
         raise
+
+
+def refuse_unreadable(settling: Settling, start: Offsets) -> None:
+    """Where the broker or the topic is the reason of a failed read, it is the better error: it knows the remedy."""
+    refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
+    starting_offsets(start, settling.topic.available())
 
 
 def refuse_recreated(found: str, wanted: str, name: str) -> None:

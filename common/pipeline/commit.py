@@ -1,6 +1,8 @@
 """The write phase of a batch: side tables first, the table last, in one transaction that carries the position."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -15,14 +17,15 @@ from delta.exceptions import (
 from delta.tables import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.account.outcome import FilesTouched, Outcome, check_outcome, files_touched, outcome
+from common.account.tally import unbalanced
 from common.account.times import StageTimes
 from common.divide.fate import FATE, FOLDED, LATE, MERGE, QUARANTINED
 from common.divide.tombstone import DELETED
-from common.errors import StateError
+from common.errors import AlluviumError, StateError, first_line
 from common.faults import fault_point
 from common.ledger.delta import transaction
 from common.ledger.ledger import Ledger
@@ -30,7 +33,14 @@ from common.ledger.lock import commit_lock
 from common.ledger.position import Position
 from common.merge.deleted_keys import remember_deleted
 from common.merge.origin import LINEAGE, ensure_lineage, origin
-from common.merge.side_tables import append_late, append_quarantined, undo_provisional
+from common.merge.side_tables import (
+    LATE_TABLE,
+    QUARANTINE_TABLE,
+    append_late,
+    append_quarantined,
+    rows_appended,
+    undo_provisional,
+)
 from common.merge.upsert import append_nothing, count_absent, count_superseded, merge_latest, upsert_of
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
@@ -73,17 +83,31 @@ def commit(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int],
     with commit_lock(step.table):
         # Here too: beside the table, rows under a rival's number could not be told from the rival's own.
         refuse_moved(ledger, step.before)
-        with times.stage("beside"):
-            write_beside(step, ledger, judged, fates)
-        files = ledger.files()
-        with times.stage("merge"):
-            kept_out = commit_with_retries(step, ledger, changes_of(judged, step), to_merge=fates[MERGE])
+        with undone_on_failure(judged.sparkSession, step.table, ledger):
+            with times.stage("beside"):
+                write_beside(step, ledger, judged, fates)
+            files = ledger.files()
+            with times.stage("merge"):
+                kept_out = commit_with_retries(step, ledger, changes_of(judged, step), to_merge=fates[MERGE])
     fault_point("committed")
     with times.stage("check"):
         metrics = ledger.metrics(step.after)
         found = outcome(metrics, superseded=kept_out.superseded, absent=kept_out.absent)
         check_outcome(found, fates[MERGE])
     return Committed(found, files_touched(metrics, files))
+
+
+@contextmanager
+def undone_on_failure(spark: SparkSession, table: Location, ledger: Ledger) -> Iterator[None]:
+    """What was written beside the table goes again. If even that fails, the next start does it."""
+    try:
+        yield
+    except (AlluviumError, PySparkException, Py4JError):
+        try:
+            undo_provisional(spark, table.uri, ledger)
+        except (PySparkException, Py4JError) as error:
+            log.warning("rows of a failed batch remain beside the table until the next start", why=first_line(error))
+        raise
 
 
 def changes_of(judged: DataFrame, step: Step) -> DataFrame:
@@ -101,10 +125,19 @@ def write_beside(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str,
     if fates[QUARANTINED]:
         fault_point("quarantine")
         append_quarantined(judged, table, step.after, ledger.table_id())
+        check_beside(judged.sparkSession, f"{table}{QUARANTINE_TABLE}", step.after, fates[QUARANTINED])
         fault_point("quarantined")
     if fates[LATE] and late is not None and late.action == "keep":
         append_late(judged, table, step.after, ledger.table_id(), step.pipeline.columns)
+        check_beside(judged.sparkSession, f"{table}{LATE_TABLE}", step.after, fates[LATE])
         fault_point("late")
+
+
+def check_beside(spark: SparkSession, path: str, position: Position, wanted: int) -> None:
+    """From the side table's own log, while nothing is committed yet: every row that was turned away is there, once."""
+    written = rows_appended(spark, path, position)
+    if written != wanted:
+        raise unbalanced(f"{wanted} rows were to stand in {path}, its log says {written}")
 
 
 def remember(step: Step, ledger: Ledger, judged: DataFrame) -> None:
@@ -145,7 +178,8 @@ def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_me
                 log.warning("the commit had landed although its answer was lost", seq=step.after.seq)
                 return kept_out
             if attempt == ATTEMPTS or not isinstance(error, CONFLICTS):
-                undo_provisional(spark, step.table.uri, ledger)
+                # A rival is the better error; Delta's own says only that somebody was faster.
+                refuse_moved(ledger, step.before)
                 raise
             log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
             time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))

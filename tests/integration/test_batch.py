@@ -1,34 +1,31 @@
-"""run_batch under faults: rivals, lost answers, failed commits, gaps, and bugs planted to see the accounts fail."""
+"""run_batch under faults: rivals, lost answers, failed commits, gaps."""
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from delta.exceptions import ConcurrentAppendException
+from delta.exceptions import ConcurrentAppendException, ConcurrentTransactionException
+from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from structlog.testing import capture_logs
 
-from common.account.tally import AccountingError
-from common.account.times import StageTimes
-from common.drivers.batch_loop import BatchLoop
-from common.drivers.start import Inputs, start_from_table
 from common.errors import ConfigurationError, StateError, UsageError
-from common.pipeline import batch, commit
+from common.ledger.ledger import transaction
+from common.merge.upsert import append_nothing
+from common.pipeline import commit
 from common.pipeline.base_load import load_base
-from common.plan.broker import Topic
-from common.plan.offsets import Plan
-from common.read.kafka import read_range
+from common.pipeline.expressions import check_expressions
 from common.settings.locations import location
 from tests.support.broker import Broker
-from tests.support.trial import Trial, event, pipeline
+from tests.support.rival import Rival
+from tests.support.trial import Trial, drained, event, pipeline
 
 BASE = {(1, "a", 1.0), (2, "a", 2.0)}
-
-
-def loop(trial: Trial) -> BatchLoop:
-    topic = Topic(trial.broker.address, trial.topic)
-    return BatchLoop(trial.spark, start_from_table(trial.spark, Inputs(trial.pipeline, trial.table, topic)))
 
 
 def once_failing(real: Callable[..., None], error: Exception, *, after: bool) -> Callable[..., None]:
@@ -54,14 +51,6 @@ def test_02_a_commit_whose_answer_is_lost_is_not_applied_twice(trial: Trial, mon
     assert trial.version() == 1
 
 
-def test_30_a_conflict_is_tried_again_with_the_same_rows(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    conflict = ConcurrentAppendException("a file was added")
-    monkeypatch.setattr(commit, "merge_latest", once_failing(commit.merge_latest, conflict, after=False))
-    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
-    assert trial.run("batch").seq == 1
-    assert trial.rows() == BASE | {(3, "b", 3.0)}
-
-
 def test_a_commit_that_fails_leaves_nothing_beside_the_table(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit, "write", once_failing(commit.write, PySparkException("no space"), after=False))
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=0)
@@ -73,14 +62,82 @@ def test_a_commit_that_fails_leaves_nothing_beside_the_table(trial: Trial, monke
     assert trial.rows() == BASE | {(3, "b", 3.0)}
 
 
+def meeting(trial: Trial, folder: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> Rival:
+    """Somebody else's commit in the midst of this trial's first MERGE."""
+    rival = Rival(folder / "rival", act)
+    real = commit.merge_latest
+    attempts: list[int] = []
+
+    def merge_latest(table: DeltaTable, changes: DataFrame, *given: Any) -> None:
+        attempts.append(1)
+        real(table, rival.meets(changes) if len(attempts) == 1 else changes, *given)
+
+    monkeypatch.setattr(commit, "merge_latest", merge_latest)
+    return rival
+
+
+def test_30_optimize_wins_and_the_same_rows_are_merged_after_it(
+    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real one, which rewrites the very file that the MERGE has read."""
+    table = DeltaTable.forPath(trial.spark, trial.table.uri)
+    rival = meeting(trial, tmp_path, monkeypatch, lambda: table.optimize().executeZOrderBy("degrees") and None)
+    trial.broker.produce(trial.topic, [event(1, "a", 1.5), event(3, "b", 3.0), (b"x", b"not json")], partition=0)
+    with capture_logs() as logs:
+        assert trial.run("batch").seq == 1
+    assert rival.acted()
+    assert [(line["attempt"], line["log_level"]) for line in logs if "another writer" in line["event"]] == [
+        (1, "warning")
+    ]
+    assert [row["operation"] for row in table.history().orderBy("version").collect()][1:] == ["OPTIMIZE", "MERGE"]
+    assert trial.rows() == {(1, "a", 1.5), (2, "a", 2.0), (3, "b", 3.0)}
+    assert len(trial.quarantined()) == 1
+
+
+def test_30_the_retries_have_an_end(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    def conflict(*_: object) -> None:
+        attempts.append(1)
+        raise ConcurrentAppendException("a file was added")
+
+    attempts: list[int] = []
+    monkeypatch.setattr(commit, "merge_latest", conflict)
+    monkeypatch.setattr(commit, "FIRST_PAUSE_SECONDS", 0.001)
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=0)
+    with pytest.raises(ConcurrentAppendException):
+        trial.run("batch")
+    assert len(attempts) == commit.ATTEMPTS
+    assert (trial.version(), trial.quarantined()) == (0, [])
+
+
 def test_34_a_rival_under_the_same_transaction_is_noticed(trial: Trial) -> None:
     """What the lock prevents on a local file system, and nothing does elsewhere."""
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
-    slow = loop(trial)
+    slow = trial.driver("batch")
     trial.run("batch")
     with pytest.raises(StateError, match="position moved to epoch 1, transaction 1 while this job ran"):
-        slow.drain()
+        drained(slow)
     assert trial.version() == 1
+
+
+def test_34_a_rival_in_the_midst_of_the_merge_meets_the_fence(
+    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta lets one of two writers of the same transaction pass; the other commits nothing, and says why."""
+
+    def act() -> None:
+        session = trial.spark.newSession()
+        theirs = replace(trial.position().advanced(trial.topic, "an id", {0: 1, 1: 0, 2: 0}), run="a rival")
+        with transaction(session, theirs):
+            append_nothing(session, trial.table.uri)
+
+    rival = meeting(trial, tmp_path, monkeypatch, act)
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
+    with pytest.raises(StateError, match=r"position moved to epoch 1, transaction 1.*run one job a table") as raised:
+        trial.run("batch")
+    assert isinstance(raised.value.__context__, ConcurrentTransactionException)
+    assert rival.acted()
+    assert trial.version() == 1
+    assert trial.rows() == BASE
 
 
 def test_a_key_in_two_partitions_is_refused_naming_both(trial: Trial) -> None:
@@ -108,31 +165,24 @@ def test_21_22_aborted_records_are_not_read_and_gaps_are_no_loss(trial: Trial, m
     assert position.offsets[0] == 6
 
 
-def planted(trial: Trial, bug: Callable[[DataFrame], DataFrame]) -> None:
-    """One batch of four records whose rows went through a bug on their way."""
-    trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(4)], partition=0)
-    topic = Topic(trial.broker.address, trial.topic)
-    start = start_from_table(trial.spark, Inputs(trial.pipeline, trial.table, topic))
-    planned = Plan({0: 0}, {0: 4})
-    rows = bug(read_range(trial.spark, topic.brokers, topic.name, planned))
-    batch.run_batch(start.settling, start.position, planned, rows, StageTimes())
-
-
-@pytest.mark.parametrize(
-    ("bug", "said"),
-    [
-        (lambda rows: rows.where("offset != 2"), "offset 2 is in the log and was not read"),
-        (lambda rows: rows.where("offset < 3"), "offset 3 is in the log and was not read"),
-        (lambda rows: rows.union(rows.where("offset = 1")), "5 rows have 4 offsets"),
-        (lambda rows: rows.selectExpr("* EXCEPT (offset)", "offset + 1 AS offset"), "are not in the plan"),
-    ],
-)
-def test_a_planted_bug_in_reading_unbalances_the_accounts(
-    trial: Trial, bug: Callable[[DataFrame], DataFrame], said: str
-) -> None:
-    with pytest.raises(AccountingError, match=said):
-        planted(trial, bug)
-    assert trial.version() == 0
+def test_22_what_compaction_has_removed_is_no_loss(trial: Trial, tmp_path: Path) -> None:
+    """A key's older records are gone from the midst of the log: a gap, and counted as one."""
+    trial.topic = trial.broker.create_topic(
+        partitions=1,
+        config={"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.01"},
+    )
+    trial.broker.quicken_compaction()
+    trial.pipeline = pipeline(trial.topic)
+    heavy = [event(3, "b", float(number), note="x" * 400_000) for number in range(4)]
+    trial.broker.produce(trial.topic, [event(4, "b", 4.0), *heavy, event(5, "b", 5.0)])
+    while (kept := trial.broker.offsets_of(trial.topic, 0)) == list(range(6)):
+        time.sleep(0.2)
+    assert kept[0] == 0
+    assert kept[-1] == 5
+    with capture_logs() as logs:
+        assert trial.run("batch").offsets == {0: 6}
+    assert [line["gaps"] for line in logs if line["event"] == "settled"] == [6 - len(kept)]
+    assert trial.rows() == BASE | {(3, "b", 3.0), (4, "b", 4.0), (5, "b", 5.0)}
 
 
 def test_a_path_is_taken_as_it_stands(
@@ -161,3 +211,29 @@ def test_sql_that_spark_does_not_understand_is_the_files_fault(trial: Trial) -> 
     trial.pipeline = pipeline(trial.topic, quality={"rules": [{"name": "odd", "check": "no_such_column > 1"}]})
     with pytest.raises(ConfigurationError, match=r"pipeline 'trial': .*no_such_column"):
         trial.run("batch")
+
+
+@pytest.mark.parametrize(
+    "sql", ["rand()", "rand(7)", "uuid()", "now()", "current_timestamp()", "current_date()", "unix_timestamp()"]
+)
+def test_08_sql_that_gives_another_value_at_each_run_is_refused(spark: SparkSession, sql: str) -> None:
+    for parts, place in [
+        ({"target": {"derived": {"seen": f"concat(part, {sql})"}}}, "target.derived.seen"),
+        ({"quality": {"rules": [{"name": "fresh", "check": f"cast({sql} AS string) > part"}]}}, "quality.rules.fresh"),
+    ]:
+        with pytest.raises(
+            ConfigurationError, match=rf"pipeline 'trial': {place} = '.*' gives another value"
+        ) as raised:
+            check_expressions(spark, pipeline("t", **parts))
+        assert "\n" not in str(raised.value)
+
+
+def test_08_sql_of_the_event_alone_is_welcome(spark: SparkSession) -> None:
+    check_expressions(
+        spark,
+        pipeline(
+            "t",
+            target={"derived": {"month": "substring(part, 1, 7)", "at": "to_timestamp(part)"}},
+            quality={"rules": [{"name": "young", "check": "at > timestamp'2020-01-01' AND month IS NOT NULL"}]},
+        ),
+    )

@@ -1,20 +1,25 @@
 """Both drivers on a real broker and a real table: the table is the truth about where to go on."""
 
 import shutil
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka.admin import NewPartitions
 from delta.tables import DeltaTable
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from common.drivers.batch_loop import BatchLoop, Patience
-from common.drivers.start import Inputs, start_from_table
+from common.drivers.run import Run
+from common.drivers.start import start_from_table
+from common.drivers.stream import Stream, Trigger
 from common.errors import StateError
-from common.pipeline.batch import TooManyBadRecords
-from common.plan.broker import Topic
+from common.pipeline import batch
+from common.pipeline.batch import Settling, TooManyBadRecords
+from common.pipeline.run_report import read_report
 from common.settings.environment import run_id
-from tests.support.trial import Trial, event, pipeline
+from tests.support.trial import Trial, drained, event, pipeline
 
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
@@ -51,55 +56,151 @@ def test_limits_make_several_batches(trial: Trial) -> None:
     assert trial.rows() == {(number, "a", float(number)) for number in range(8)}
 
 
-def test_a_damaged_checkpoint_changes_nothing(trial: Trial) -> None:
-    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
-    trial.run("stream")
-    offsets = Path(str(trial.table)) / "_alluvium" / "trial" / "checkpoint" / run_id() / "offsets"
-    offsets.mkdir(parents=True)
-    (offsets / "0").write_text("broken")
-    trial.broker.produce(trial.topic, [event(4, "b", 4.0)])
-    trial.run("stream")
-    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0), (4, "b", 4.0)}
-
-
 @pytest.mark.parametrize("mode", ["batch", "stream"])
-def test_an_added_partition_is_read_from_its_beginning(trial: Trial, mode: str) -> None:
+def test_06_an_added_partition_is_read_from_its_beginning(trial: Trial, mode: str) -> None:
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
     trial.run(mode)
-    trial.broker.admin.create_partitions([NewPartitions(trial.topic, 4)])[trial.topic].result(timeout=30)
+    trial.broker.add_partitions(trial.topic, 4)
     trial.broker.produce(trial.topic, [event(4, "b", 4.0)], partition=3)
     assert trial.run(mode).offsets[3] == 1
     assert (4, "b", 4.0) in trial.rows()
 
 
-def test_a_recreated_topic_is_refused(trial: Trial) -> None:
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_06_a_partition_that_is_added_while_a_job_runs_joins_it(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    def stop() -> None:
+        for query in trial.spark.streams.active:
+            query.stop()
+
+    def settle(run: Run, *given: Any) -> None:
+        settled(run, *given)
+        if run.position.seq == 1:
+            trial.broker.add_partitions(trial.topic, 4)
+            trial.broker.produce(trial.topic, [event(4, "b", 4.0), event(5, "b", 5.0)], partition=3)
+        elif run.position.offsets.get(3) == 2:
+            threading.Thread(target=stop).start()  # Not from here: it waits for the batch that waits for us.
+
+    settled = Run.settle
+    monkeypatch.setattr(Run, "settle", settle)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    driver = trial.driver(mode)
+    watchdog = threading.Timer(60, stop)
+    watchdog.start()
+    if isinstance(driver, Stream):
+        driver.follow(Trigger("500 milliseconds"))
+    else:
+        driver.follow(Patience(wait_seconds=0.1, give_up_seconds=0.1))
+    watchdog.cancel()
+    assert trial.position().offsets[3] == 2
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0), (4, "b", 4.0), (5, "b", 5.0)}
+
+
+def test_05_a_recreated_topic_is_refused_although_its_offsets_are_in_range(trial: Trial) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
     trial.run("stream")
+    trial.broker.produce(trial.topic, [event(4, "b", 4.0)], partition=0)
+    begun = trial.driver("batch")
     trial.broker.recreate_topic(trial.topic)
-    trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(50)])
+    trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(50)], partition=0)
     before = trial.version()
-    with pytest.raises(StateError, match="was recreated"):
-        trial.run("stream")
+    for mode in ("batch", "stream"):
+        with pytest.raises(StateError, match=r"was recreated \(its id is .*submit/epoch\.sh --at beginning"):
+            trial.run(mode)
+    with pytest.raises(StateError, match=r"was recreated while this job ran.*submit/epoch\.sh --at beginning"):
+        drained(begun)
     assert trial.version() == before
 
 
-def test_lost_records_are_named_and_nothing_is_written(trial: Trial) -> None:
+def test_04_lost_records_are_named_and_nothing_is_written(trial: Trial) -> None:
+    """Before a run, and under a run that has begun: the same words, and the command to go on."""
+    lost = (
+        "partition 0: offset 1 is wanted, 6 is the earliest left, 5 records are lost; "
+        r"accept the loss and go on with submit/epoch\.sh --at table"
+    )
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
     trial.run("batch")
     trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(9)], partition=0)
+    begun = [trial.driver(mode) for mode in ("batch", "stream")]
     trial.broker.delete_records(trial.topic, 0, before=6)
     before = trial.version()
-    with pytest.raises(StateError, match="partition 0: offset 1 is wanted, 6 is the earliest left, 5 records are lost"):
-        trial.run("batch")
+    for mode in ("batch", "stream"):
+        with pytest.raises(StateError, match=lost):
+            trial.run(mode)
+    for driver in begun:
+        with pytest.raises(StateError, match=lost):
+            drained(driver)
     assert trial.version() == before
 
 
-def test_a_restored_table_is_refused(trial: Trial) -> None:
-    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_07_a_batch_ends_where_it_was_planned_to(trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    """`latest` would be another offset in each of the two actions."""
+    counted: list[int] = []
+
+    def materialise(judged: DataFrame, *given: Any) -> DataFrame:
+        counted.append(judged.count())
+        trial.broker.produce(trial.topic, [event(4, "b", 4.0)], partition=0)
+        return materialised(judged, *given)
+
+    materialised = batch.materialise
+    monkeypatch.setattr(batch, "materialise", materialise)
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
+    assert trial.run(mode).offsets[0] == 1
+    assert counted == [1]
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0)}
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_08_a_batch_is_read_from_kafka_once(trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    """Its records are gone from the topic before anything is counted or merged: a second read would fail."""
+
+    def account(settling: Settling, *given: Any) -> Any:
+        trial.broker.delete_records(trial.topic, 0, before=3)
+        assert settling.topic.available().earliest[0] == 3
+        return accounted(settling, *given)
+
+    accounted = batch.account
+    monkeypatch.setattr(batch, "account", account)
+    trial.broker.produce(trial.topic, [event(1, "a", 1.5), event(3, "b", 3.0), (b"x", b"not json")], partition=0)
+    assert trial.run(mode).offsets[0] == 3
+    assert trial.rows() == {(1, "a", 1.5), (2, "a", 2.0), (3, "b", 3.0)}
+    assert len(trial.quarantined()) == 1
+
+
+@pytest.mark.parametrize("sequence", ["position", "degrees"])
+def test_09_a_key_twice_in_a_batch_is_one_row(trial: Trial, sequence: str) -> None:
+    """In a table without any row, where MERGE would insert both, and in one that has the key, where it would fail."""
+    trial.pipeline = pipeline(trial.topic, target={"sequence": sequence})
+    DeltaTable.forPath(trial.spark, trial.table.uri).delete()
+    assert trial.rows() == set()
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0), event(3, "b", 3.5), event(4, "b", 4.0)], partition=0)
     trial.run("stream")
-    DeltaTable.forPath(trial.spark, trial.table.uri).restoreToVersion(0)
-    with pytest.raises(StateError, match=r"RESTORE.*replaced rows"):
-        trial.run("stream")
+    assert trial.rows() == {(3, "b", 3.5), (4, "b", 4.0)}
+    trial.broker.produce(trial.topic, [event(3, "b", 5.0), event(3, "b", 6.0)], partition=0)
+    trial.run("batch")
+    assert trial.rows() == {(3, "b", 6.0), (4, "b", 4.0)}
+
+
+@pytest.mark.parametrize("sequence", ["position", "degrees"])
+def test_16_24_records_that_come_again_change_nothing(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sequence: str
+) -> None:
+    """The last records once more, as Debezium sends them after a crash, and one twice, as a producer that retries."""
+    monkeypatch.setenv("ALLUVIUM_REPORT_DIR", str(tmp_path / "reports"))
+    trial.pipeline = pipeline(trial.topic, target={"sequence": sequence})
+    records = [event(3, "b", 3.0), event(1, "a", 1.5), event(3, "b", 3.5), event(4, "b", 4.0), event(4, "b", 4.0)]
+    trial.broker.produce(trial.topic, records, partition=0)
+    trial.run("batch")
+    settled = {(1, "a", 1.5), (2, "a", 2.0), (3, "b", 3.5), (4, "b", 4.0)}
+    assert trial.rows() == settled
+    trial.broker.produce(trial.topic, records[1:], partition=0)
+    assert trial.run("batch").offsets[0] == 9
+    assert trial.rows() == settled
+    totals = read_report(tmp_path / "reports" / f"{run_id()}.json").totals
+    assert (totals.merge, totals.folded) == (3, 1)
+    assert (totals.updated, totals.superseded) == ((3, 0) if sequence == "position" else (0, 3))
 
 
 def test_commits_of_others_lie_between_and_do_no_harm(trial: Trial) -> None:
@@ -182,8 +283,7 @@ def test_what_a_dead_run_left_beside_the_table_is_undone(trial: Trial) -> None:
 
 
 def test_a_quiet_topic_is_waited_for_and_given_up(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
-    topic = Topic(trial.broker.address, trial.topic)
-    start = start_from_table(trial.spark, Inputs(trial.pipeline, trial.table, topic))
+    start = start_from_table(trial.spark, trial.inputs())
     BatchLoop(trial.spark, start).follow(Patience(wait_seconds=0.5, give_up_seconds=1.5))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Raw schema from kafka read..."

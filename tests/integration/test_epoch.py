@@ -4,15 +4,12 @@ import pytest
 from delta.tables import DeltaTable
 
 from common.drivers.operator import Choice, act_on_proposal, at_choice, parse_duration, rewind_choice
-from common.drivers.start import Inputs
 from common.errors import StateError, UsageError
-from common.plan.broker import Topic
 from tests.support.trial import Trial, event
 
 
 def act(trial: Trial, choice: Choice, *, execute: bool = True) -> None:
-    topic = Topic(trial.broker.address, trial.topic)
-    act_on_proposal(trial.spark, Inputs(trial.pipeline, trial.table, topic), choice, execute=execute)
+    act_on_proposal(trial.spark, trial.inputs(), choice, execute=execute)
 
 
 def rewind(**said: str | bool) -> Choice:
@@ -46,7 +43,7 @@ def test_a_rewind_reads_again_and_the_rows_stay_the_same(trial: Trial) -> None:
     assert trial.rows() == settled
 
 
-def test_a_loss_is_accepted_by_going_on_at_what_is_left(trial: Trial) -> None:
+def test_04_a_loss_is_accepted_by_going_on_at_what_is_left(trial: Trial) -> None:
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
     trial.run("batch")
     trial.broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(10, 16)], partition=0)
@@ -56,20 +53,25 @@ def test_a_loss_is_accepted_by_going_on_at_what_is_left(trial: Trial) -> None:
     assert {number for number, _, _ in trial.rows()} == {1, 2, 3, 14, 15}
 
 
-def test_after_a_restore_it_goes_on_where_the_restored_rows_end(trial: Trial) -> None:
-    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+def test_03_after_a_restore_a_new_epoch_reads_again_what_is_gone(trial: Trial) -> None:
+    """The restored table still has the transaction: under the old epoch, Delta would skip the batch as a replay."""
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0), event(1, "a", 1.5)], partition=0)
     trial.run("batch")
-    trial.broker.produce(trial.topic, [event(4, "b", 4.0)])
+    trial.broker.produce(trial.topic, [event(4, "b", 4.0), event(1, "a", 1.75)], partition=0)
     trial.run("batch")
     settled = trial.rows()
     DeltaTable.forPath(trial.spark, trial.table.uri).restoreToVersion(1)
+    assert trial.rows() == {(1, "a", 1.5), (2, "a", 2.0), (3, "b", 3.0)}
+    for mode in ("batch", "stream"):
+        with pytest.raises(StateError, match=r"RESTORE.*replaced rows.*submit/epoch\.sh --at table"):
+            trial.run(mode)
     act(trial, at_choice("table"))
-    assert sum(trial.position().offsets.values()) == 1
-    trial.run("batch")
+    assert (trial.position().epoch, trial.position().seq, trial.position().offsets[0]) == (2, 0, 2)
+    assert trial.run("stream").seq == 1
     assert trial.rows() == settled
 
 
-def test_a_recreated_topic_begins_anew(trial: Trial) -> None:
+def test_05_a_recreated_topic_begins_anew(trial: Trial) -> None:
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
     trial.run("batch")
     trial.broker.recreate_topic(trial.topic)

@@ -3,8 +3,8 @@
 import time
 import uuid
 
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
 
 
 class Broker:
@@ -31,10 +31,39 @@ class Broker:
             time.sleep(0.1)
         self.create_topic(name)
 
+    def add_partitions(self, topic: str, total: int) -> None:
+        self.admin.create_partitions([NewPartitions(topic, total)])[topic].result(timeout=30)
+
     def delete_records(self, topic: str, partition: int, *, before: int) -> None:
         """What retention does, at once."""
         place = TopicPartition(topic, partition, before)
         self.admin.delete_records([place])[place].result(timeout=30)
+
+    def quicken_compaction(self) -> None:
+        """The cleaner looks for work several times a second, and not every 15 s."""
+        everywhere = ConfigResource(ConfigResource.Type.BROKER, "")
+        often = ConfigEntry("log.cleaner.backoff.ms", "200", incremental_operation=AlterConfigOpType.SET)
+        everywhere.add_incremental_config(often)
+        self.admin.incremental_alter_configs([everywhere])[everywhere].result(timeout=30)
+
+    def offsets_of(self, topic: str, partition: int) -> list[int]:
+        """Of every record that a partition still has."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.address,
+                "group.id": "test",
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
+        offsets = []
+        try:
+            while (message := consumer.poll(30)) is not None and message.error() is None:
+                offsets.append(message.offset())
+        finally:
+            consumer.close()
+        return offsets
 
     def produce(
         self, topic: str, records: list[tuple[bytes | None, bytes | None]], partition: int | None = None

@@ -46,9 +46,9 @@ def pipeline(
     )
 
 
-def event(identity: int, part: str, degrees: float | None) -> tuple[bytes, bytes]:
+def event(identity: int, part: str, degrees: float | None, **more: str) -> tuple[bytes, bytes]:
     key = json.dumps({"id": identity, "part": part}).encode()
-    return key, json.dumps({"id": identity, "part": part, "degrees": degrees}).encode()
+    return key, json.dumps({"id": identity, "part": part, "degrees": degrees, **more}).encode()
 
 
 def load_trial_base(spark: SparkSession, folder: Path) -> Path:
@@ -56,6 +56,15 @@ def load_trial_base(spark: SparkSession, folder: Path) -> Path:
     spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
     load_base(spark, pipeline("any"), location(f"{folder}/base"), location(f"{folder}/table"), overwrite=False)
     return folder / "table"
+
+
+def drained(driver: BatchLoop | Stream) -> Position:
+    """Everything that the topic held when the run began."""
+    if isinstance(driver, Stream):
+        driver.follow(Trigger())
+    else:
+        driver.drain()
+    return driver.run.position
 
 
 class Trial:
@@ -68,15 +77,15 @@ class Trial:
         shutil.copytree(loaded, folder / "table")
 
     def run(self, mode: str) -> Position:
-        topic = Topic(self.broker.address, self.topic)
-        start = start_from_table(self.spark, Inputs(self.pipeline, self.table, topic))
-        if mode == "stream":
-            stream = Stream(self.spark, start)
-            stream.follow(Trigger())
-            return stream.run.position
-        loop = BatchLoop(self.spark, start)
-        loop.drain()
-        return loop.run.position
+        return drained(self.driver(mode))
+
+    def driver(self, mode: str) -> BatchLoop | Stream:
+        """A run that has begun and read nothing yet."""
+        start = start_from_table(self.spark, self.inputs())
+        return Stream(self.spark, start) if mode == "stream" else BatchLoop(self.spark, start)
+
+    def inputs(self) -> Inputs:
+        return Inputs(self.pipeline, self.table, Topic(self.broker.address, self.topic))
 
     def rows(self) -> Rows:
         rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()

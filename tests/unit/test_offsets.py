@@ -18,19 +18,19 @@ def test_it_goes_on_from_the_committed_offsets() -> None:
     assert plan({0: 4, 1: 2}, available, 100) == Plan(start={0: 4, 1: 2}, end={0: 9, 1: 2})
 
 
-def test_an_added_partition_is_read_from_its_beginning() -> None:
+def test_06_an_added_partition_is_read_from_its_beginning() -> None:
     available = Available(earliest={0: 0, 1: 0}, ends={0: 9, 1: 7})
     assert plan({0: 9}, available, 100).start == {0: 9, 1: 0}
 
 
-def test_a_lost_range_names_partition_wanted_earliest_and_count() -> None:
+def test_04_a_lost_range_names_partition_wanted_earliest_and_count() -> None:
     with pytest.raises(
         StateError, match=r"partition 1: offset 3 is wanted, 8 is the earliest left, 5 records are lost"
     ):
         starting_offsets({0: 0, 1: 3}, Available(earliest={0: 0, 1: 8}, ends={0: 1, 1: 9}))
 
 
-def test_records_that_an_added_partition_has_already_lost_are_lost_too() -> None:
+def test_04_records_that_an_added_partition_has_already_lost_are_lost_too() -> None:
     with pytest.raises(StateError, match="partition 1: offset 0 is wanted, 8 is the earliest left"):
         starting_offsets({0: 0}, Available(earliest={0: 0, 1: 8}, ends={0: 1, 1: 9}))
 

@@ -1,0 +1,52 @@
+"""Accounting by key: what may be merged is one row for each key, the newest of it."""
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from common.account.tally import unbalanced
+from common.divide.fate import FATE, FOLDED, MERGE
+from common.errors import StateError
+from common.read.kafka import RECORD
+from common.settings.pipeline import POSITION, Pipeline
+
+
+def check_keys(rows: DataFrame, pipeline: Pipeline) -> None:
+    """One pass over the keys of the batch, for everything that may be wrong with one."""
+    for row in unclear_keys(rows, pipeline).limit(1).collect():
+        key = ", ".join(f"{name}={row[name]}" for name in pipeline.target.keys)
+        refuse_split(key, row, pipeline.target.sequence)
+        if row["_merged"] != 1:
+            raise unbalanced(f"key {key}: {row['_merged']} of its {row['_rows']} rows are to be merged")
+        raise unbalanced(f"key {key}: an older row of it is to be merged, the newest is folded")
+
+
+def unclear_keys(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    partition, is_merged = F.col(f"{RECORD}.partition"), F.col(FATE) == MERGE
+    order = F.struct(*oldest_first(pipeline.target.sequence))
+    found = (
+        rows.where(F.col(FATE).isin(MERGE, FOLDED))
+        .groupBy(*pipeline.target.keys)
+        .agg(
+            F.count("*").alias("_rows"),
+            F.count_if(is_merged).alias("_merged"),
+            F.max(order).eqNullSafe(F.max(F.when(is_merged, order))).alias("_newest"),
+            F.min(partition).alias("_least"),
+            F.max(partition).alias("_greatest"),
+        )
+    )
+    split = " OR _least < _greatest" if pipeline.target.sequence == POSITION else ""
+    return found.where(f"_merged != 1 OR NOT _newest{split}")
+
+
+def oldest_first(sequence: str) -> list[Column]:
+    place = [F.col(f"{RECORD}.offset"), F.col(f"{RECORD}.partition")]
+    return place if sequence == POSITION else [F.col(sequence), *place]
+
+
+def refuse_split(key: str, found: Row, sequence: str) -> None:
+    """Offsets of two partitions do not order events: without a sequence column a key must live in one partition."""
+    if sequence == POSITION and found["_least"] < found["_greatest"]:
+        raise StateError(
+            f"key {key} came from partitions {found['_least']} and {found['_greatest']}, whose order nobody knows",
+            "key messages by the table's key, or declare a sequence column in the pipeline file",
+        )

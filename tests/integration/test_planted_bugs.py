@@ -1,0 +1,180 @@
+"""A bug planted in each stage, which drops, doubles or misroutes one row: the accounts must notice every one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from common.account.outcome import CommitMismatch
+from common.account.tally import AccountingError
+from common.account.times import StageTimes
+from common.drivers.start import Inputs, Start, start_from_table
+from common.ledger.ledger import Ledger
+from common.merge import side_tables
+from common.pipeline import batch, commit, judge
+from common.plan.broker import Topic
+from common.plan.offsets import Plan
+from common.read.kafka import read_range
+from tests.support.broker import Broker
+from tests.support.trial import Trial, event
+
+Bug = Callable[[DataFrame], DataFrame]
+OFFSET = "_record.offset"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Four records: one key once, another twice, and a broken one. No bug commits anything, so all share it."""
+
+    trial: Trial
+    start: Start
+    planned: Plan
+
+    def rows(self) -> DataFrame:
+        return read_range(self.trial.spark, self.trial.broker.address, self.trial.topic, self.planned)
+
+    def settle(self, rows: DataFrame) -> None:
+        batch.run_batch(self.start.settling, self.start.position, self.planned, rows, StageTimes())
+
+
+@pytest.fixture(scope="module")
+def scene(spark: SparkSession, broker: Broker, loaded: Path, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    trial = Trial(spark, broker, broker.create_topic(), tmp_path_factory.mktemp("planted"), loaded)
+    records = [event(10, "b", 0.0), event(11, "b", 1.0), event(11, "b", 2.0), (b"x", b"not json")]
+    broker.produce(trial.topic, records, partition=0)
+    start = start_from_table(spark, Inputs(trial.pipeline, trial.table, Topic(broker.address, trial.topic)))
+    return Scene(trial, start, Plan({0: 0}, {0: 4}))
+
+
+def without(offset: int) -> Bug:
+    return lambda rows: rows.where(F.col(OFFSET) != offset)
+
+
+def doubled(offset: int) -> Bug:
+    return lambda rows: rows.union(rows.where(F.col(OFFSET) == offset))
+
+
+def with_(column: str, values: dict[int, str | None]) -> Bug:
+    """Another value in a column of the engine's own, by offset."""
+
+    def bug(rows: DataFrame) -> DataFrame:
+        value = F.col(column)
+        for offset, other in values.items():
+            value = F.when(F.col(OFFSET) == offset, F.lit(other)).otherwise(value)
+        return rows.withColumn(column, value)
+
+    return bug
+
+
+def after(real: Callable[..., DataFrame], bug: Bug) -> Callable[..., DataFrame]:
+    return lambda *given: bug(real(*given))
+
+
+def nothing_was_written(trial: Trial) -> bool:
+    return trial.version() == 0 and trial.quarantined() == []
+
+
+@pytest.mark.parametrize(
+    ("bug", "said"),
+    [
+        (lambda rows: rows.where("offset != 2"), "offset 2 is in the log and was not read"),
+        (lambda rows: rows.where("offset < 3"), "offset 3 is in the log and was not read"),
+        (lambda rows: rows.union(rows.where("offset = 1")), "5 rows have 4 offsets"),
+        (lambda rows: rows.selectExpr("* EXCEPT (offset)", "offset + 1 AS offset"), "are not in the plan"),
+        (lambda rows: rows.selectExpr("* EXCEPT (partition)", "partition + 1 AS partition"), "are not in the plan"),
+    ],
+    ids=["lost", "last lost", "doubled", "wrong offset", "wrong partition"],
+)
+def test_a_bug_in_reading(scene: Scene, bug: Bug, said: str) -> None:
+    with pytest.raises(AccountingError, match=said):
+        scene.settle(bug(scene.rows()))
+    assert nothing_was_written(scene.trial)
+
+
+@pytest.mark.parametrize(
+    ("stage", "bug", "said"),
+    [
+        ("with_event", without(1), "offset 1 is in the log and was not read"),
+        ("with_event", doubled(1), "5 rows have 4 offsets"),
+        ("with_derived", without(0), "offset 0 is in the log and was not read"),
+        ("with_reason", doubled(3), "5 rows have 4 offsets"),
+        ("with_reason", with_("_reason", {3: None}), "1 rows have a fate that is not theirs"),
+        ("with_fate", without(2), "offset 2 is in the log and was not read"),
+        ("with_fate", doubled(2), "5 rows have 4 offsets"),
+        ("with_fate", with_("_fate", {0: None}), "4 rows were read, 3 have a fate"),
+        ("with_fate", with_("_fate", {0: "lost"}), "4 rows were read, 3 have a fate"),
+        ("with_fate", with_("_fate", {0: "quarantined"}), "1 rows have a fate that is not theirs"),
+        ("with_fate", with_("_fate", {0: "late", 3: "null"}), "1 rows have a fate that is not theirs"),
+        ("with_fate", with_("_fate", {3: "merge"}), "1 rows have a fate that is not theirs"),
+        ("with_fate", with_("_fate", {0: "folded"}), "key id=10, part=b: 0 of its 1 rows are to be merged"),
+        ("with_fate", with_("_fate", {1: "merge"}), "key id=11, part=b: 2 of its 2 rows are to be merged"),
+        ("with_fate", with_("_fate", {1: "merge", 2: "folded"}), "key id=11, part=b: an older row"),
+    ],
+)
+def test_a_bug_in_judging(scene: Scene, monkeypatch: pytest.MonkeyPatch, stage: str, bug: Bug, said: str) -> None:
+    monkeypatch.setattr(judge, stage, after(getattr(judge, stage), bug))
+    with pytest.raises(AccountingError, match=said):
+        scene.settle(scene.rows())
+    assert nothing_was_written(scene.trial)
+
+
+def twice(real: Callable[..., None]) -> Callable[..., None]:
+    def wrapped(*given: Any) -> None:
+        real(*given)
+        real(*given)
+
+    return wrapped
+
+
+@pytest.mark.parametrize(
+    ("bug", "found"),
+    [
+        (lambda real: lambda rows, *more: real(rows.limit(0), *more), 0),
+        (lambda real: lambda rows, *more: real(rows.union(rows), *more), 2),
+        (twice, 2),
+    ],
+    ids=["lost", "doubled", "written twice"],
+)
+def test_a_bug_beside_the_table(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, bug: Callable[..., Callable[..., None]], found: int
+) -> None:
+    monkeypatch.setattr(side_tables, "append_side", bug(side_tables.append_side))
+    with pytest.raises(AccountingError, match=f"1 rows were to stand in .*_quarantine, its log says {found}"):
+        scene.settle(scene.rows())
+    assert nothing_was_written(scene.trial)
+
+
+def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A MERGE is its own commit: what it did wrong stands, and the run stops naming the figures."""
+    merge, metrics = commit.merge_latest, Ledger.metrics
+
+    def settle(where: object, name: str, bug: Callable[..., Any], *records: tuple[bytes, bytes]) -> None:
+        trial.broker.produce(trial.topic, list(records), partition=0)
+        with monkeypatch.context() as patched:
+            patched.setattr(where, name, bug)
+            trial.run("batch")
+
+    def merging(bug: Bug) -> Callable[..., None]:
+        return lambda table, changes, *more: merge(table, bug(changes), *more)
+
+    with pytest.raises(CommitMismatch, match="2 rows were to be merged, the commit explains 1: 1 inserted"):
+        lost = merging(lambda changes: changes.where("id != 11"))
+        settle(commit, "merge_latest", lost, event(10, "b", 0.0), event(11, "b", 0.0))
+    twofold = merging(lambda changes: changes.union(changes))
+    with pytest.raises(CommitMismatch, match="1 rows were to be merged, the commit explains 2: 2 inserted"):
+        settle(commit, "merge_latest", twofold, event(12, "b", 0.0))
+    with pytest.raises(CommitMismatch, match="2 rows were to be merged, the commit explains 1: 0 inserted, 1 updated"):
+        guarded = lambda *given: merge(*given[:-1], "degrees")  # noqa: E731  a guard that this pipeline does not have
+        settle(commit, "merge_latest", guarded, event(1, "a", 0.5), event(2, "a", 2.5))
+    with pytest.raises(CommitMismatch, match="1 rows were to be merged, the commit explains 0"):
+        silent = lambda *given: metrics(*given) | {"numTargetRowsInserted": "0"}  # noqa: E731
+        settle(Ledger, "metrics", silent, event(3, "b", 3.0))
+    before = trial.version()
+    with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW"):
+        settle(commit, "merge_latest", twofold, event(1, "a", 0.0))
+    assert trial.version() == before
