@@ -162,19 +162,24 @@ def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.Mon
     def merging(bug: Bug) -> Callable[..., None]:
         return lambda table, changes, *more: merge(table, bug(changes), *more)
 
+    def guarding(*given: Any) -> None:
+        """By a column that this pipeline's events are not ordered by: the older of two is left as it was."""
+        merge(*given[:-1], "degrees")
+
+    def keeping_quiet(*given: Any) -> dict[str, str]:
+        return metrics(*given) | {"numTargetRowsInserted": "0"}
+
+    losing = merging(lambda changes: changes.where("id != 11"))
+    doubling = merging(lambda changes: changes.union(changes))
     with pytest.raises(CommitMismatch, match="2 rows were to be merged, the commit explains 1: 1 inserted"):
-        lost = merging(lambda changes: changes.where("id != 11"))
-        settle(commit, "merge_latest", lost, event(10, "b", 0.0), event(11, "b", 0.0))
-    twofold = merging(lambda changes: changes.union(changes))
+        settle(commit, "merge_latest", losing, event(10, "b", 0.0), event(11, "b", 0.0))
     with pytest.raises(CommitMismatch, match="1 rows were to be merged, the commit explains 2: 2 inserted"):
-        settle(commit, "merge_latest", twofold, event(12, "b", 0.0))
+        settle(commit, "merge_latest", doubling, event(12, "b", 0.0))
     with pytest.raises(CommitMismatch, match="2 rows were to be merged, the commit explains 1: 0 inserted, 1 updated"):
-        guarded = lambda *given: merge(*given[:-1], "degrees")  # noqa: E731  a guard that this pipeline does not have
-        settle(commit, "merge_latest", guarded, event(1, "a", 0.5), event(2, "a", 2.5))
+        settle(commit, "merge_latest", guarding, event(1, "a", 0.5), event(2, "a", 2.5))
     with pytest.raises(CommitMismatch, match="1 rows were to be merged, the commit explains 0"):
-        silent = lambda *given: metrics(*given) | {"numTargetRowsInserted": "0"}  # noqa: E731
-        settle(Ledger, "metrics", silent, event(3, "b", 3.0))
+        settle(Ledger, "metrics", keeping_quiet, event(3, "b", 3.0))
     before = trial.version()
     with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW"):
-        settle(commit, "merge_latest", twofold, event(1, "a", 0.0))
+        settle(commit, "merge_latest", doubling, event(1, "a", 0.0))
     assert trial.version() == before

@@ -1,7 +1,10 @@
 """The built zip through spark-submit: as cron runs it, beside another job, and on a real cluster."""
 
-import fcntl
 import json
+import os
+import re
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.spark_cluster import SparkCluster
 from tests.support.broker import Broker
 from tests.support.commands import ROOT, clean_environment, complaints, run
+from tests.support.waiting import await_file
 
 HOUR = {"latitude": 51.5, "longitude": -0.5, "time": "2022-12-31T23:00", "temperature_2m": 1.5}
 
@@ -74,15 +78,38 @@ def test_a_job_runs_as_cron_runs_it(table: Path, broker: Broker, topic: str, tmp
     assert (report.run_id, report.mode, report.state, report.batches) == (logged[0]["run_id"], "batch", "done", 1)
 
 
-def test_a_second_job_on_the_same_table_gives_up_at_once(table: Path, broker: Broker, topic: str) -> None:
-    with (table / "_alluvium" / "job.lock").open("a+") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        held.write("run-1, process 4711 on elsewhere")
-        held.flush()
-        done = run(["submit/streaming_merge.sh", "--mode", "batch", "--once", table, broker.address, topic])
-    assert done.returncode == 75
-    (line,) = complaints(done)
-    assert f"{table} is in use by run-1, process 4711 on elsewhere, for " in line
+def test_34_a_second_job_on_a_table_gives_up_at_once_even_while_the_owner_is_stopped(
+    table: Path, broker: Broker, topic: str, tmp_path: Path
+) -> None:
+    broker.produce(topic, [event(time="2023-01-01T00:00", temperature_2m=3.5)])
+    command = [f"{ROOT}/submit/streaming_merge.sh", "--mode", "batch", "--once", str(table), broker.address, topic]
+    named = {"ALLUVIUM_RUN_ID": "the-owner", "ALLUVIUM_FAULT": "planned+", "ALLUVIUM_FAULT_FILE": f"{tmp_path}/there"}
+    owner = subprocess.Popen(
+        command,
+        env=clean_environment(**named),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        await_file(tmp_path / "there")
+        os.killpg(owner.pid, signal.SIGSTOP)
+        process = (tmp_path / "there").read_text()
+        done = run(command)
+        (line,) = complaints(done)
+        assert done.returncode == 75
+        assert re.search(rf"{table} is in use by the-owner, process {process} on \S+, for \d+ s; wait for it", line)
+        assert Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        assert hours(table) == {"2022-12-31T23:00": 1.5}
+        os.killpg(owner.pid, signal.SIGCONT)
+        _, complained = owner.communicate(timeout=120)
+    finally:
+        if owner.poll() is None:
+            os.killpg(owner.pid, signal.SIGKILL)
+            owner.wait()
+    assert owner.returncode == 0, complained
+    assert hours(table) == {"2022-12-31T23:00": 1.5, "2023-01-01T00:00": 3.5}
 
 
 def test_a_merge_on_a_standalone_cluster(table: Path, broker: Broker, topic: str, tmp_path: Path) -> None:

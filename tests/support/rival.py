@@ -1,7 +1,6 @@
 """Another writer, in the midst of a MERGE."""
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-WAIT_SECONDS = 60
+from tests.support.waiting import WAIT_SECONDS, await_file
 
 
 class Rival:
@@ -46,11 +45,3 @@ class Rival:
             raise
         finally:
             self._done.touch()
-
-
-def await_file(path: Path) -> None:
-    until = time.monotonic() + WAIT_SECONDS
-    while not path.exists():
-        if time.monotonic() > until:
-            raise TimeoutError(f"{path} did not come")
-        time.sleep(0.05)
