@@ -41,10 +41,10 @@ class Broker:
 
     def quicken_compaction(self) -> None:
         """The cleaner looks for work several times a second, and not every 15 s."""
-        everywhere = ConfigResource(ConfigResource.Type.BROKER, "")
+        (node,) = self.admin.list_topics(timeout=10).brokers
         often = ConfigEntry("log.cleaner.backoff.ms", "200", incremental_operation=AlterConfigOpType.SET)
-        everywhere.add_incremental_config(often)
-        self.admin.incremental_alter_configs([everywhere])[everywhere].result(timeout=30)
+        broker = ConfigResource(ConfigResource.Type.BROKER, str(node), incremental_configs=[often])
+        self.admin.incremental_alter_configs([broker])[broker].result(timeout=30)
 
     def offsets_of(self, topic: str, partition: int) -> list[int]:
         """Of every record that a partition still has."""
