@@ -25,7 +25,7 @@ from common.account.tally import unbalanced
 from common.account.times import StageTimes
 from common.divide.fate import FATE, FOLDED, LATE, MERGE, QUARANTINED
 from common.divide.tombstone import DELETED
-from common.errors import AlluviumError, StateError, first_line
+from common.errors import AlluviumError, StateError
 from common.faults import fault_point
 from common.ledger.delta import transaction
 from common.ledger.ledger import Ledger
@@ -105,8 +105,8 @@ def undone_on_failure(spark: SparkSession, table: Location, ledger: Ledger) -> I
     except (AlluviumError, PySparkException, Py4JError):
         try:
             undo_provisional(spark, table.uri, ledger)
-        except (PySparkException, Py4JError) as error:
-            log.warning("rows of a failed batch remain beside the table until the next start", why=first_line(error))
+        except (PySparkException, Py4JError):
+            log.warning("rows of a failed batch remain beside the table until the next start")
         raise
 
 
