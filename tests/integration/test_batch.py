@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from structlog.testing import capture_logs
 
 from common.errors import ConfigurationError, StateError, UsageError
-from common.ledger.ledger import transaction
+from common.ledger.delta import transaction
 from common.merge.upsert import append_nothing
 from common.pipeline import commit
 from common.pipeline.base_load import load_base

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.drivers.operator import act_on_proposal, at_choice
 from common.errors import StateError
-from common.ledger.ledger import TXN_APP_ID, TXN_VERSION, USER_METADATA
+from common.ledger.delta import TXN_APP_ID, TXN_VERSION, USER_METADATA
 from common.pipeline import commit
 from common.pipeline.run_report import read_report
 from common.settings.environment import run_id

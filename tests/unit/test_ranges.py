@@ -3,7 +3,7 @@
 import pytest
 
 from common.account.tally import AccountingError, check_plan
-from common.drivers.stream import is_settled
+from common.drivers.resume import is_settled
 from common.errors import StateError
 from common.ledger.position import Position, first_position
 from common.plan.offsets import Offsets, Plan
