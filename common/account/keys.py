@@ -13,11 +13,21 @@ from common.settings.pipeline import POSITION, Pipeline
 def check_keys(rows: DataFrame, pipeline: Pipeline) -> None:
     """One pass over the keys of the batch, for everything that may be wrong with one."""
     for row in unclear_keys(rows, pipeline).limit(1).collect():
-        key = ", ".join(f"{name}={row[name]}" for name in pipeline.target.keys)
+        key = key_of(row, pipeline)
         refuse_split(key, row, pipeline.target.sequence)
         if row["_merged"] != 1:
             raise unbalanced(f"key {key}: {row['_merged']} of its {row['_rows']} rows are to be merged")
         raise unbalanced(f"key {key}: an older row of it is to be merged, the newest is folded")
+
+
+def refuse_split_keys(rows: DataFrame, pipeline: Pipeline) -> None:
+    """Only that: for rows that are not one batch of a topic."""
+    for row in unclear_keys(rows, pipeline).where("_least < _greatest").limit(1).collect():
+        refuse_split(key_of(row, pipeline), row, pipeline.target.sequence)
+
+
+def key_of(row: Row, pipeline: Pipeline) -> str:
+    return ", ".join(f"{name}={row[name]}" for name in pipeline.target.keys)
 
 
 def unclear_keys(rows: DataFrame, pipeline: Pipeline) -> DataFrame:

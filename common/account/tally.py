@@ -74,7 +74,7 @@ def is_misrouted(pipeline: Pipeline) -> Column:
     no_key = reduce(or_, (F.col(key).isNull() for key in pipeline.target.keys))
     return (
         (has_reason != fate.isin(QUARANTINED, NULL))
-        | (~has_reason & ((fate == LATE) != is_late(pipeline.late)))
+        | (~has_reason & ((fate == LATE) != is_late(pipeline)))
         | (no_key & fate.isin(MERGE, FOLDED))
     )
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from common.drivers.start import check_expressions
 from common.errors import UsageError
 from common.ledger.delta import open_ledger
 from common.ledger.lock import commit_lock
 from common.merge.quarantine import STATES, Quarantine, Selection, quarantine_path
 from common.merge.side_tables import WAITING
+from common.pipeline.expressions import check_expressions
 from common.pipeline.replay import Replayer, ReplayPlan
 from common.settings.locations import Location, is_delta_table, location, require_delta_table
 from common.settings.pipeline import Pipeline, nearest, read_pipeline

@@ -11,8 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from common.account.keys import refuse_split_keys
 from common.account.outcome import Outcome, check_outcome, outcome
-from common.account.tally import AccountingError, refuse_split_keys
+from common.account.tally import AccountingError
 from common.divide import fate
 from common.divide.tombstone import DELETED
 from common.divide.verdict import REASON

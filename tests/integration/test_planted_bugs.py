@@ -1,7 +1,7 @@
 """A bug planted in each stage, which drops, doubles or misroutes one row: the accounts must notice every one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from common.account.times import StageTimes
 from common.drivers.start import Inputs, Start, start_from_table
 from common.ledger.ledger import Ledger
 from common.merge import side_tables
+from common.merge.upsert import by_sequence
 from common.pipeline import batch, commit, judge
 from common.plan.broker import Topic
 from common.plan.offsets import Plan
@@ -164,7 +165,7 @@ def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.Mon
 
     def guarding(*given: Any) -> None:
         """By a column that this pipeline's events are not ordered by: the older of two is left as it was."""
-        merge(*given[:-1], "degrees")
+        merge(*given[:-1], replace(given[-1], guard=by_sequence("degrees")))
 
     def keeping_quiet(*given: Any) -> dict[str, str]:
         return metrics(*given) | {"numTargetRowsInserted": "0"}
