@@ -25,11 +25,11 @@ class Broker:
     def delete_topic(self, name: str) -> None:
         self.admin.delete_topics([name])[name].result(timeout=30)
 
-    def recreate_topic(self, name: str) -> None:
+    def recreate_topic(self, name: str, *, partitions: int = 3) -> None:
         self.delete_topic(name)
         while name in self.admin.list_topics(timeout=10).topics:
             time.sleep(0.1)
-        self.create_topic(name)
+        self.create_topic(name, partitions=partitions)
 
     def add_partitions(self, topic: str, total: int) -> None:
         self.admin.create_partitions([NewPartitions(topic, total)])[topic].result(timeout=30)

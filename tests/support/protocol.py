@@ -229,7 +229,7 @@ class ProtocolMachine(RuleBasedStateMachine):
     )
     def run(self, fresh: int, mode: str, limit: int, fault: str | None, remedy: int | None) -> None:
         self.produce(fresh)
-        refusal = self.refusal()
+        refusal, fault = self.refusal(), self.possible(fault)
         try:
             self.world.run(mode, limit, fault)
         except Crash:
@@ -243,6 +243,10 @@ class ProtocolMachine(RuleBasedStateMachine):
             assert refusal is None, f"it ran, and should have said {refusal}"
             self.settled(to_the_end=True)
             self.copy_missing = False
+
+    def possible(self, fault: str | None) -> str | None:
+        """A world may leave out what takes it too long."""
+        return fault
 
     def refused(self, error: StateError, refusal: str | None, fault: str | None) -> None:
         if refusal is not None:

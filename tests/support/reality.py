@@ -1,0 +1,213 @@
+"""A real broker and a real Delta table, driven by the same orders as the simulated ones."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NoReturn
+from unittest.mock import patch
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import NewPartitions
+from delta.tables import DeltaTable
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import SparkSession
+
+from common.drivers import operator
+from common.drivers.operator import Choice, act_on_proposal, at_choice, rewind_choice
+from common.drivers.start import Inputs
+from common.ledger.ledger import Ledger
+from common.ledger.log_entry import parse_commit
+from common.merge.upsert import append_nothing
+from common.pipeline import batch, commit
+from common.pipeline.base_load import load_base
+from common.plan.broker import Topic
+from common.settings.locations import location
+from tests.support.broker import Broker
+from tests.support.protocol import (
+    AFTER_COPY,
+    ANSWER_LOST,
+    BEFORE_COMMIT,
+    BEFORE_COPY,
+    RESTORED_MEANWHILE,
+    RIVAL,
+    Crash,
+    Record,
+    Seen,
+    TopicTruth,
+)
+from tests.support.trial import Trial, event, pipeline
+
+PART = "b"
+# A record's generation, partition and offset as one key; the base rows have keys below all of these.
+GENERATION, PARTITION = 1_000_000, 10_000
+FIRST = 100
+
+
+class RealWorld:
+    """A topic of its own and a copy of the loaded table for each example."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, folder: Path, loaded: Path, truth: TopicTruth) -> None:
+        self.spark, self.broker, self.truth, self.folder, self.loaded = spark, broker, truth, folder, loaded
+        self.topic = broker.create_topic(partitions=len(truth.partitions))
+        self.trial = Trial(spark, broker, self.topic, folder, loaded)
+
+    def close(self) -> None:
+        self.broker.delete_topic(self.topic)
+        shutil.rmtree(self.folder)
+
+    # The topic
+
+    def produce(self, partition: int, offsets: list[int], *, marker: bool) -> None:
+        keys = [self.truth.generation * GENERATION + partition * PARTITION + offset + FIRST for offset in offsets]
+        records = [event(key, PART, 0.0) for key in keys]
+        if not marker:
+            self.broker.produce(self.topic, records, partition)
+            return
+        producer = Producer({"bootstrap.servers": self.broker.address, "transactional.id": self.topic})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for key, value in records:
+            producer.produce(self.topic, key=key, value=value, partition=partition)
+        producer.commit_transaction(30)
+        # The marker comes a moment after the answer.
+        while (
+            Topic(self.broker.address, self.topic).available().ends[partition] != self.truth.partitions[partition].end
+        ):
+            time.sleep(0.05)
+
+    def truncate(self, partition: int, before: int) -> None:
+        self.broker.delete_records(self.topic, partition, before=before)
+
+    def add_partition(self) -> None:
+        wanted = NewPartitions(self.topic, len(self.truth.partitions))
+        self.broker.admin.create_partitions([wanted])[self.topic].result(timeout=30)
+
+    def recreate(self) -> None:
+        self.broker.recreate_topic(self.topic, partitions=len(self.truth.partitions))
+
+    # The table, by others
+
+    def restore(self, version: int) -> None:
+        self._table().restoreToVersion(version)
+
+    def overwrite(self) -> None:
+        self._table().toDF().limit(0).write.format("delta").mode("overwrite").save(self.trial.table.uri)
+
+    def rearrange(self) -> None:
+        append_nothing(self.spark, self.trial.table.uri)
+
+    def expire(self) -> None:
+        """What Delta's own clean-up leaves after a checkpoint: the newest entry."""
+        deltalog = self.spark._jvm.org.apache.spark.sql.delta.DeltaLog
+        deltalog.forTable(self.spark._jsparkSession, self.trial.table.uri).checkpoint()
+        for entry in self._entries()[:-1]:
+            entry.unlink()
+        deltalog.clearCache()
+
+    def lose_copies(self) -> None:
+        shutil.rmtree(self._folder() / "_alluvium" / "trial", ignore_errors=True)
+
+    # The drivers
+
+    def run(self, mode: str, limit: int, fault: str | None) -> None:
+        """The limit is eased: a real batch takes seconds."""
+        self.trial.pipeline = pipeline(self.topic, max_records=limit + 8)
+        with self._faulty(fault) as reached:
+            try:
+                self.trial.run(mode)
+            except StreamingQueryException:
+                # Spark gives what foreachBatch raised as text only.
+                if not reached:
+                    raise
+                raise Crash from None
+
+    @contextmanager
+    def _faulty(self, fault: str | None) -> Iterator[list[str]]:
+        """What happens at one of the fault points that both drivers pass, the first time; gives where it was."""
+        point, happens = {
+            BEFORE_COMMIT: ("merge", crash),
+            BEFORE_COPY: ("checked", crash),
+            AFTER_COPY: ("copied", crash),
+            ANSWER_LOST: ("merge", self._lose_the_answer),
+            RIVAL: ("accounted", lambda: self.trial.run("batch")),
+            RESTORED_MEANWHILE: ("merge", self._restore_the_version_before),
+        }.get(fault or "", ("", crash))
+        reached: list[str] = []
+
+        def pass_point(name: str) -> None:
+            if name == point and not reached:
+                reached.append(name)
+                happens()
+
+        with patch.object(batch, "fault_point", pass_point), patch.object(commit, "fault_point", pass_point):
+            yield reached
+
+    def _lose_the_answer(self) -> None:
+        real = commit.write
+
+        def write(*args: Any) -> None:
+            commit.write = real
+            real(*args)
+            raise PySparkException("the answer is lost")
+
+        commit.write = write
+
+    def _restore_the_version_before(self) -> None:
+        versions = [int(entry.stem) for entry in self._entries()]
+        if len(versions) > 1:
+            self.restore(versions[-2])
+
+    # The operator
+
+    def begin_epoch(self, at: str, fault: str | None) -> None:
+        place = {BEFORE_COMMIT: (operator, "append_nothing"), BEFORE_COPY: (Ledger, "copy")}.get(fault or "")
+        with patch.object(*place, crash) if place else nullcontext():
+            self._act(at_choice(at))
+        if fault == AFTER_COPY:
+            raise Crash
+
+    def rewind(self, partition: int, offset: int) -> None:
+        named = f"{partition}={offset}"
+        self._act(rewind_choice(to_time=None, to_offset=named, by=None, to_beginning=False))
+
+    def _act(self, choice: Choice) -> None:
+        given = Inputs(self.trial.pipeline, self.trial.table, Topic(self.broker.address, self.topic))
+        act_on_proposal(self.spark, given, choice, execute=True)
+
+    def load_again(self) -> None:
+        base = location(str(self.loaded.parent / "base"))
+        load_base(self.spark, self.trial.pipeline, base, self.trial.table, overwrite=True)
+
+    # What the machine sees
+
+    def rows(self) -> set[Record]:
+        keys = [key for key, _, _ in self.trial.rows() if key >= FIRST]
+        return {(key // GENERATION, key % GENERATION // PARTITION, key % PARTITION - FIRST) for key in keys}
+
+    def seen_since(self, version: int) -> list[Seen]:
+        return [seen(entry) for entry in self._entries() if int(entry.stem) > version]
+
+    def _entries(self) -> list[Path]:
+        return sorted((self._folder() / "_delta_log").glob("*.json"))
+
+    def _folder(self) -> Path:
+        return Path(str(self.trial.table))
+
+    def _table(self) -> DeltaTable:
+        return DeltaTable.forPath(self.spark, self.trial.table.uri)
+
+
+def seen(entry: Path) -> Seen:
+    found = parse_commit(int(entry.stem), entry.read_text())
+    if not found.transactions:
+        return Seen(None, 0, found.restored_version)
+    claim, metrics = json.loads(found.info["userMetadata"])["offsets"], found.info.get("operationMetrics", {})
+    written = sum(int(metrics.get(name, 0)) for name in ("numTargetRowsInserted", "numTargetRowsUpdated"))
+    return Seen({int(partition): offset for partition, offset in claim.items()}, written)
+
+
+def crash(*_: object) -> NoReturn:
+    raise Crash
