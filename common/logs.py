@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from common.errors import ConfigurationError
@@ -31,12 +32,14 @@ def configure_logs(job: str) -> None:
     to_people: Processor = (
         structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     )
+    # Without local variables: some of them are secrets.
+    traces = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
     handlers = [
         for_people(handler(logging.StreamHandler(sys.stderr), shared, [without_trace, to_people])),
         handler(
             logging.FileHandler(path),
             shared,
-            [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()],
+            [traces, structlog.processors.JSONRenderer()],
         ),
     ]
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)

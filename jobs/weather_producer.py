@@ -10,7 +10,9 @@ from common.produce.delivery import Delivery, new_producer
 from common.produce.pace import Pace, check_rate
 from common.produce.progress import progress
 from common.produce.records import read_weather
+from common.settings.access import OPEN, access
 from common.settings.brokers import bootstrap
+from common.settings.pipeline import read_pipeline
 
 PATIENCE_SECONDS = 8.0
 
@@ -23,6 +25,7 @@ PATIENCE_SECONDS = 8.0
     "--brokers", default="localhost", show_default=True, metavar="HOST[:PORT]", help="A bare host means 9092."
 )
 @click.option("--topic", default="temperatures", show_default=True)
+@click.option("--pipeline", "name", metavar="NAME", help="Use the credentials of this file of conf/pipelines.")
 @click.option("--rate", type=float, metavar="N", help="Records a second; without it, as fast as the broker takes them.")
 @click.option("--limit", type=int, metavar="N", help="Only the first N records.")
 @click.option("--dry-run", is_flag=True, help="Check the files and say what would be sent.")
@@ -32,6 +35,7 @@ def main(
     *,
     brokers: str,
     topic: str,
+    name: str | None,
     rate: float | None,
     limit: int | None,
     dry_run: bool,
@@ -44,8 +48,9 @@ def main(
     if dry_run:
         click.echo(f"Would send {what}, the first: {next(weather.records()).value.decode()}")
         return
-    Topic(address, topic, timeout_seconds=PATIENCE_SECONDS).describe()
-    producer = new_producer(address)
+    allowed = OPEN if name is None else access(read_pipeline(name).source.kafka)
+    Topic(address, topic, access=allowed, timeout_seconds=PATIENCE_SECONDS).describe()
+    producer = new_producer(address, allowed)
     with progress(weather.count) as report:
         Delivery(producer, topic).send(weather.records(), Pace(rate, producer.poll), report)
     click.echo(f"Sent {what}")

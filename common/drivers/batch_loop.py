@@ -54,7 +54,7 @@ class BatchLoop:
         announce_schemas(self._read(planned), self.run.pipeline)
 
     def _read(self, planned: Plan) -> DataFrame:
-        return read_range(self.run.spark, self.run.topic.brokers, self.run.topic.name, planned)
+        return read_range(self.run.spark, self.run.topic, planned)
 
     def _settle(self, available: Available) -> bool:
         """The next batch; False where there is none."""

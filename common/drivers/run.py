@@ -14,6 +14,7 @@ from common.errors import ConfigurationError
 from common.faults import fault_point
 from common.pipeline.batch import run_batch
 from common.pipeline.run_report import RunReport
+from common.plan.expiry import ExpiryWatch
 from common.plan.offsets import Plan
 
 log = structlog.get_logger()
@@ -30,12 +31,14 @@ class Run:
         self.topic = start.settling.topic
         self.pipeline = start.settling.pipeline
         self.position = start.position
+        self._expiry = ExpiryWatch(self.topic)
         self._report = RunReport(
             mode=mode, pipeline=self.pipeline.name, table=str(start.settling.table), topic=self.topic.name
         )
 
     def settle(self, planned: Plan, rows: DataFrame, times: StageTimes) -> None:
         """One batch into the table. The report is no part of it: the commit stands whether or not it is written."""
+        self._expiry.look(planned)
         with space_needed(self.settling.table):
             result = run_batch(self.settling, self.position, planned, rows, times)
         self.position = result.position

@@ -13,6 +13,7 @@ from common.pipeline.batch import Settling
 from common.pipeline.expressions import check_expressions
 from common.plan.broker import Topic
 from common.plan.offsets import Available
+from common.settings.access import access
 from common.settings.brokers import bootstrap
 from common.settings.locations import Location, location, require_delta_table
 from common.settings.pipeline import Pipeline, read_pipeline
@@ -31,7 +32,7 @@ def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str) -> 
     """Everything that can be wrong with the arguments, before Spark starts and before anything is locked."""
     pipeline, table = read_pipeline(name), location(delta_dir)
     require_delta_table(table)
-    topic = Topic(bootstrap(brokers), topic_name)
+    topic = Topic(bootstrap(brokers), topic_name, access=access(pipeline.source.kafka))
     topic.describe()
     return Inputs(pipeline, table, topic)
 

@@ -63,7 +63,7 @@ class Stream:
 
     def _follow(self, trigger: Trigger) -> None:
         topic, max_records = self.run.topic, self.run.pipeline.source.max_records_per_batch
-        rows = read_stream(self.run.spark, topic.brokers, topic.name, self._begin, max_records)
+        rows = read_stream(self.run.spark, topic, self._begin, max_records)
         announce_schemas(rows, self.run.pipeline)
         writer = rows.writeStream.foreachBatch(self._settle).option("checkpointLocation", self._checkpoint)
         query = trigger.applied_to(writer).start()

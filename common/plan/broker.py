@@ -1,18 +1,23 @@
 """What the broker says of a topic: its identity, its partitions, its offsets. Every question has a time-out."""
 
+import time
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
-from common.errors import BrokerUnreachable, StateError, TopicMissing
-from common.plan.offsets import Available
+from common.errors import BrokerUnreachable, ConfigurationError, StateError, TopicMissing
+from common.plan.offsets import Available, Offsets
+from common.plan.refusal import misconfigured, reason
+from common.settings.access import OPEN, Access
 
 TIMEOUT_SECONDS = 10.0
 # A long aborted transaction is skipped inside of the client before anything comes out.
 SCAN_SECONDS = 60.0
+HEAR_SECONDS = 0.1
 UNREACHABLE = {
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TRANSPORT,
@@ -24,19 +29,26 @@ UNREACHABLE = {
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.BROKER_NOT_AVAILABLE,
 }
+NOT_ALLOWED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
+
+
+class NotAllowed(ConfigurationError):
+    """We are known, and may not do this."""
 
 
 class Topic:
     """One topic on one cluster."""
 
-    def __init__(self, brokers: str, name: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, brokers: str, name: str, *, access: Access = OPEN, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
         self.brokers = brokers
         self.name = name
+        self.access = access
         self._timeout = timeout_seconds
-        self._admin = AdminClient(
-            {"bootstrap.servers": brokers, "socket.timeout.ms": int(timeout_seconds * 1000), "log_level": 0},
-            logger=None,
-        )
+        # The client's own errors: a request itself ends only with its time-out, whatever the reason.
+        self._heard: deque[KafkaError] = deque(maxlen=20)
+        self._admin = self._client()
 
     def describe(self) -> tuple[str, list[int]]:
         """The topic's id, which a recreated topic does not share, and its partitions."""
@@ -57,6 +69,21 @@ class Topic:
         found = self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds))
         ends = self.available().ends
         return {partition: ends[partition] if offset < 0 else offset for partition, offset in found.items()}
+
+    def settings(self) -> dict[str, str]:
+        """The topic's own settings and the defaults that it has; none where we may not ask."""
+        resource = ConfigResource(ResourceType.TOPIC, self.name)
+        asked = self._admin.describe_configs([resource], request_timeout=self._timeout)
+        try:
+            found = self._answer(asked[resource])
+        except NotAllowed:
+            return {}
+        return {name: str(entry.value) for name, entry in found.items()}
+
+    def older_than(self, milliseconds: int, start: Offsets) -> list[int]:
+        """The partitions whose record at `start` was written before a time; the log's times tell, nothing is read."""
+        found = self._offsets(sorted(start), OffsetSpec.for_timestamp(milliseconds))
+        return [partition for partition, young in sorted(found.items()) if young < 0 or start[partition] < young]
 
     def first_record_in(self, partition: int, gaps: Sequence[tuple[int, int]]) -> int | None:
         """The first committed record inside of ranges (first, after) that should hold none; None if they are empty.
@@ -87,8 +114,27 @@ class Topic:
             self._translate(KafkaException(message.error()))
         return int(message.offset())
 
+    def _client(self) -> AdminClient:
+        try:
+            return AdminClient(
+                {
+                    "bootstrap.servers": self.brokers,
+                    "socket.timeout.ms": int(self._timeout * 1000),
+                    "log_level": 0,
+                    "error_cb": self._heard.append,
+                    **self.access.librdkafka,
+                },
+                logger=None,
+            )
+        except KafkaException as error:
+            raise ConfigurationError(
+                f"the settings for {self.brokers} do not work ({error.args[0].str()})",
+                "correct [source.kafka] in the pipeline's file",
+            ) from error
+
     def _consumer_settings(self) -> dict[str, str | int | bool]:
         return {
+            **self.access.librdkafka,
             "bootstrap.servers": self.brokers,
             "group.id": "alluvium-gaps",
             "enable.auto.commit": False,
@@ -107,12 +153,25 @@ class Topic:
         return {each.partition: self._answer(future).offset for each, future in asked.items()}
 
     def _answer(self, future: "Future[Any]") -> Any:
-        try:
-            return future.result(timeout=self._timeout + 1)
-        except KafkaException as error:
-            self._translate(error)
-        except TimeoutError as error:
-            raise self._unreachable("no answer") from error
+        until = time.monotonic() + self._timeout + 1
+        looked = False
+        while time.monotonic() < until:
+            try:
+                return future.result(timeout=HEAR_SECONDS)
+            except KafkaException as error:
+                self._translate(error)
+            except TimeoutError:
+                self._admin.poll(0)
+            if not looked and any(error.code() == KafkaError._ALL_BROKERS_DOWN for error in self._heard):
+                looked = True
+                self._refuse_misconfigured()
+        raise self._unreachable("no answer")
+
+    def _refuse_misconfigured(self) -> None:
+        found = misconfigured(self.brokers, self.access, self._heard)
+        self._heard.clear()
+        if found is not None:
+            raise found
 
     def _translate(self, error: KafkaException) -> NoReturn:
         cause: KafkaError = error.args[0]
@@ -121,8 +180,14 @@ class Topic:
                 f"no topic '{self.name}' on {self.brokers}",
                 f"create it: kafka_docker/services create-topic {self.name}, or correct the name",
             ) from error
+        if cause.code() in NOT_ALLOWED:
+            raise NotAllowed(
+                f"the broker {self.brokers} allows us nothing on topic '{self.name}'",
+                "have the user of [source.kafka] granted Describe and Read on it",
+            ) from error
         if cause.code() in UNREACHABLE:
-            raise self._unreachable(cause.str()) from error
+            self._refuse_misconfigured()
+            raise self._unreachable(reason(cause)) from error
         raise StateError(
             f"the broker {self.brokers} refuses to describe '{self.name}': {cause.str()}", "see its log"
         ) from error

@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from common.errors import AlluviumError
 from common.produce.pace import Pace
 from common.produce.records import Record
+from common.settings.access import OPEN, Access
 
 MESSAGE_TIMEOUT_SECONDS = 30.0
 FLUSH_SECONDS = MESSAGE_TIMEOUT_SECONDS + 5
@@ -24,10 +25,11 @@ class Sender(Protocol):
     def flush(self, timeout: float) -> int: ...
 
 
-def new_producer(brokers: str) -> Producer:
+def new_producer(brokers: str, access: Access = OPEN) -> Producer:
     """Idempotent: a retry after a lost answer does not double a record or turn two of them around."""
     return Producer(
         {
+            **access.librdkafka,
             "bootstrap.servers": brokers,
             "enable.idempotence": True,
             "acks": "all",

@@ -5,16 +5,18 @@ import json
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, to_json
 
 # Where a record itself is kept, so that an event may have columns called key, offset or timestamp too.
 RECORD = "_record"
 
 
-def kafka_options(brokers: str) -> dict[str, str]:
+def kafka_options(topic: Topic) -> dict[str, str]:
     """What every read has in common: committed records only, loss is an error, waits are bounded."""
     return {
-        "kafka.bootstrap.servers": brokers,
+        **topic.access.spark,
+        "kafka.bootstrap.servers": topic.brokers,
         "kafka.isolation.level": "read_committed",
         "failOnDataLoss": "true",
         "kafkaConsumer.pollTimeoutMs": "30000",
@@ -28,25 +30,25 @@ def as_records(rows: DataFrame) -> DataFrame:
     return rows.select(F.struct("key", "value", "topic", "partition", "offset", "timestamp").alias(RECORD))
 
 
-def read_range(spark: SparkSession, brokers: str, topic: str, planned: Plan) -> DataFrame:
+def read_range(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame:
     """Both ends are numbers: `latest` would be resolved again by every action."""
     return (
         spark.read.format("kafka")
-        .options(**kafka_options(brokers))
-        .option("assign", json.dumps({topic: sorted(planned.end)}))
-        .option("startingOffsets", to_json(topic, planned.start))
-        .option("endingOffsets", to_json(topic, planned.end))
+        .options(**kafka_options(topic))
+        .option("assign", json.dumps({topic.name: sorted(planned.end)}))
+        .option("startingOffsets", to_json(topic.name, planned.start))
+        .option("endingOffsets", to_json(topic.name, planned.end))
         .load()
     )
 
 
-def read_stream(spark: SparkSession, brokers: str, topic: str, start: Offsets, max_records: int) -> DataFrame:
+def read_stream(spark: SparkSession, topic: Topic, start: Offsets, max_records: int) -> DataFrame:
     """Subscribed, not assigned: partitions that are added later join by themselves."""
     return (
         spark.readStream.format("kafka")
-        .options(**kafka_options(brokers))
-        .option("subscribe", topic)
-        .option("startingOffsets", to_json(topic, start))
+        .options(**kafka_options(topic))
+        .option("subscribe", topic.name)
+        .option("startingOffsets", to_json(topic.name, start))
         .option("maxOffsetsPerTrigger", max_records)
         .load()
     )

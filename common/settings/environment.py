@@ -39,3 +39,8 @@ def fault() -> str | None:
 
 def fault_file() -> Path:
     return Path(os.environ["ALLUVIUM_FAULT_FILE"])
+
+
+def variable(name: str) -> str | None:
+    """A variable that a pipeline file names: where a secret is kept."""
+    return os.environ.get(name)

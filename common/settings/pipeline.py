@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from common.errors import ConfigurationError
 from common.settings.environment import pipelines_dir
+from common.settings.secrets import reference
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KIND = re.compile(r"string|boolean|int|bigint|float|double|date|timestamp|decimal\(\d+,\d+\)")
@@ -49,12 +50,45 @@ def seconds(text: str) -> int:
 Column = Annotated[str, AfterValidator(identifier)]
 Kind = Annotated[str, AfterValidator(kind)]
 Duration = Annotated[str, AfterValidator(duration)]
+Secret = Annotated[str, AfterValidator(reference)]
 
 
 class Section(BaseModel):
     """What every part of a pipeline file has in common: no key beyond the declared ones, no change after reading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # The input is hidden because it may be a secret that was written where a reference belongs.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+
+class Kafka(Section):
+    """How the cluster lets us in. Without this table: plain text, and nobody asks who we are."""
+
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    sasl_username: str | None = Field(default=None, min_length=1)
+    sasl_password: Secret | None = None
+    ssl_ca: str | None = None
+    ssl_certificate: str | None = None
+    ssl_key: Secret | None = None
+    ssl_key_password: Secret | None = None
+
+    @model_validator(mode="after")
+    def settings_fit_the_protocol(self) -> Self:
+        """A setting without effect is a mistake: who names a password believes that it is asked for."""
+        given = {name for name in type(self).model_fields if getattr(self, name) is not None}
+        sasl = {"sasl_mechanism", "sasl_username", "sasl_password"}
+        fitting = {"security_protocol"}
+        if self.security_protocol.startswith("SASL"):
+            for missing in sorted(sasl - given):
+                raise ValueError(f"{self.security_protocol} needs {missing}")
+            fitting |= sasl
+        if self.security_protocol.endswith("SSL"):
+            fitting |= {name for name in type(self).model_fields if name.startswith("ssl_")}
+        for idle in sorted(given - fitting):
+            raise ValueError(f"{idle} has no effect with {self.security_protocol}")
+        if len(given & {"ssl_certificate", "ssl_key"}) == 1:
+            raise ValueError("ssl_certificate and ssl_key belong together")
+        return self
 
 
 class Source(Section):
@@ -66,6 +100,7 @@ class Source(Section):
     null_value: Literal["delete", "skip", "quarantine"] = "quarantine"
     max_records_per_batch: int = Field(default=100_000, ge=1)
     max_record_bytes: int = Field(default=1_048_576, ge=1)
+    kafka: Kafka | None = None
 
     @property
     def ddl(self) -> str:

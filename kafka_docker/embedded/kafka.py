@@ -18,8 +18,22 @@ NODE = 1
 class Kafka(Service[JvmDefinition]):
     """The broker of one home."""
 
-    def __init__(self, home: Path, port: int | None = None, ports: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        port: int | None = None,
+        ports: Mapping[str, int] | None = None,
+        *,
+        listeners: Mapping[str, int] | None = None,
+        properties: Mapping[str, Value] | None = None,
+    ) -> None:
+        """`listeners` are further ones, protocol and port; `properties` stand over the contract's."""
         super().__init__(settings.definition(JvmDefinition, "kafka"), home, port, ports)
+        self._listeners = dict(listeners or {})
+        self._further = dict(properties or {})
+
+    def address_of(self, listener: str) -> str:
+        return f"{settings.host()}:{self._listeners[listener]}"
 
     def prepare(self) -> list[Command]:
         properties = java.write_properties(self.folder / "server.properties", self._properties())
@@ -39,12 +53,16 @@ class Kafka(Service[JvmDefinition]):
 
     def _properties(self) -> dict[str, Value]:
         controller = f"{settings.host()}:{self.ports['controller']}"
-        return self.definition.settings | {
+        clients = [f"PLAINTEXT://{self.address}", *(f"{name}://{self.address_of(name)}" for name in self._listeners)]
+        own: dict[str, Value] = {
             "process.roles": "broker,controller",
             "node.id": NODE,
             "controller.quorum.voters": f"{NODE}@{controller}",
-            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "listeners": ",".join([*clients, f"CONTROLLER://{controller}"]),
+            "advertised.listeners": ",".join(clients),
+            "listener.security.protocol.map": ",".join(
+                ["CONTROLLER:PLAINTEXT", "PLAINTEXT:PLAINTEXT", *(f"{name}:{name}" for name in self._listeners)]
+            ),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": str(self._data),
@@ -52,6 +70,7 @@ class Kafka(Service[JvmDefinition]):
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 1000,
         }
+        return self.definition.settings | own | self._further
 
     def _format(self, storage_tool: list[str], properties: Path) -> None:
         log = self.folder / "format.log"

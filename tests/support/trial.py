@@ -15,6 +15,7 @@ from common.ledger.delta import open_ledger
 from common.ledger.position import Position
 from common.pipeline.base_load import load_base
 from common.plan.broker import Topic
+from common.settings.access import access
 from common.settings.locations import Location, location
 from common.settings.pipeline import Pipeline
 from tests.support.broker import Broker
@@ -85,7 +86,8 @@ class Trial:
         return Stream(self.spark, start) if mode == "stream" else BatchLoop(self.spark, start)
 
     def inputs(self) -> Inputs:
-        return Inputs(self.pipeline, self.table, Topic(self.broker.address, self.topic))
+        topic = Topic(self.broker.address, self.topic, access=access(self.pipeline.source.kafka))
+        return Inputs(self.pipeline, self.table, topic)
 
     def rows(self) -> Rows:
         rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()

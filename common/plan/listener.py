@@ -1,0 +1,106 @@
+"""What listens at an address. A client that does not get in only learns that nobody answered; this asks in the open,
+without credentials: does it speak TLS, whom does its certificate name, does it want SASL?"""
+
+import socket
+import ssl
+import struct
+from dataclasses import dataclass
+
+SECONDS = 2.0
+SASL_HANDSHAKE = 17
+NOT_ON_A_SASL_LISTENER = 34
+
+
+@dataclass(frozen=True)
+class Listener:
+    """What is known for certain: an answer was heard."""
+
+    tls: bool
+    # What this machine finds wrong with the certificate.
+    complaint: str | None = None
+    # Of SASL; empty where the listener is without it, None where it does not say.
+    mechanisms: tuple[str, ...] | None = None
+
+
+def ask(address: str, ca: str | None) -> Listener | None:
+    """None where nothing answers that is known here: it may be down, asleep, or starting."""
+    host, _, port = address.rpartition(":")
+    place = (host.strip("[]"), int(port))
+    try:
+        with connected(place, unverified()) as connection:
+            return Listener(tls=True, complaint=complaint(place, ca), mechanisms=said(connection))
+    except OSError:
+        pass
+    try:
+        with connected(place, None) as connection:
+            return Listener(tls=False, mechanisms=mechanisms(connection))
+    except (OSError, struct.error):
+        return None
+
+
+def unverified() -> ssl.SSLContext:
+    """Nothing is told to the other side, and nothing that it says is believed: whether it is TLS is all we ask."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def connected(place: tuple[str, int], context: ssl.SSLContext | None) -> socket.socket:
+    connection = socket.create_connection(place, timeout=SECONDS)
+    if context is None:
+        return connection
+    try:
+        return context.wrap_socket(connection, server_hostname=place[0])
+    except OSError:
+        connection.close()
+        raise
+
+
+def complaint(place: tuple[str, int], ca: str | None) -> str | None:
+    try:
+        with connected(place, ssl.create_default_context(cadata=ca)):
+            return None
+    except ssl.SSLCertVerificationError as error:
+        return error.verify_message
+    except OSError:
+        return None
+
+
+def said(connection: socket.socket) -> tuple[str, ...] | None:
+    """TLS alone is an answer already: who wants a certificate of the client says no more."""
+    try:
+        return mechanisms(connection)
+    except (OSError, struct.error):
+        return None
+
+
+def mechanisms(connection: socket.socket) -> tuple[str, ...]:
+    """What SASL it offers: the answer to the first request that such a listener accepts."""
+    body = struct.pack(">hhih", SASL_HANDSHAKE, 1, 1, -1) + struct.pack(">h5s", 5, b"PLAIN")
+    connection.sendall(struct.pack(">i", len(body)) + body)
+    (length,) = struct.unpack(">i", received(connection, 4))
+    correlation, error, count = struct.unpack_from(">ihi", answer := received(connection, length))
+    if correlation != 1:
+        raise ConnectionError("not an answer of Kafka")
+    if error == NOT_ON_A_SASL_LISTENER:
+        return ()
+    names, at = [], 10
+    for _ in range(count):
+        (size,) = struct.unpack_from(">h", answer, at)
+        names.append(answer[at + 2 : at + 2 + size].decode(errors="replace"))
+        at += 2 + size
+    return tuple(names)
+
+
+def received(connection: socket.socket, size: int) -> bytes:
+    """All of it; an answer of another protocol has no sensible length."""
+    if not 0 < size < 65536:
+        raise ConnectionError("not an answer of Kafka")
+    found = b""
+    while len(found) < size:
+        part = connection.recv(size - len(found))
+        if not part:
+            raise ConnectionError("closed")
+        found += part
+    return found
