@@ -10,6 +10,8 @@ from common.plan.offsets import Offsets, Plan, to_json
 
 # Where a record itself is kept, so that an event may have columns called key, offset or timestamp too.
 RECORD = "_record"
+# Every wait on a broker. Where to read is asked twice, so a broker that is gone ends a batch after two of them.
+WAIT_SECONDS = 30.0
 
 
 def kafka_options(topic: Topic) -> dict[str, str]:
@@ -19,10 +21,16 @@ def kafka_options(topic: Topic) -> dict[str, str]:
         "kafka.bootstrap.servers": topic.brokers,
         "kafka.isolation.level": "read_committed",
         "failOnDataLoss": "true",
-        "kafkaConsumer.pollTimeoutMs": "30000",
-        "kafka.default.api.timeout.ms": "30000",
-        "kafka.request.timeout.ms": "25000",
+        "fetchOffset.numRetries": "2",
+        "kafkaConsumer.pollTimeoutMs": milliseconds(WAIT_SECONDS),
+        "kafka.default.api.timeout.ms": milliseconds(WAIT_SECONDS),
+        # Below the one before it, as Kafka's admin client demands.
+        "kafka.request.timeout.ms": milliseconds(WAIT_SECONDS * 0.8),
     }
+
+
+def milliseconds(seconds: float) -> str:
+    return str(int(seconds * 1000))
 
 
 def as_records(rows: DataFrame) -> DataFrame:

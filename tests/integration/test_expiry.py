@@ -50,6 +50,7 @@ DELETED = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * HOUR)}
     ],
 )
 def test_23_unread_records_that_near_their_end_are_named(
+    *,
     broker: Broker,
     config: dict[str, str],
     ages: dict[int, list[int]],

@@ -37,7 +37,7 @@ class Scene:
     planned: Plan
 
     def rows(self) -> DataFrame:
-        return read_range(self.trial.spark, self.trial.broker.address, self.trial.topic, self.planned)
+        return read_range(self.trial.spark, self.trial.inputs().topic, self.planned)
 
     def settle(self, rows: DataFrame) -> None:
         batch.run_batch(self.start.settling, self.start.position, self.planned, rows, StageTimes())

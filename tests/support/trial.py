@@ -9,7 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.start import Inputs, start_from_table
+from common.drivers.start import Inputs, Start, start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.ledger.delta import open_ledger
 from common.ledger.position import Position
@@ -74,19 +74,24 @@ class Trial:
     def __init__(self, spark: SparkSession, broker: Broker, topic: str, folder: Path, loaded: Path) -> None:
         self.spark, self.broker, self.topic = spark, broker, topic
         self.pipeline = pipeline(topic)
+        self.patience_seconds = 10.0
         self.table: Location = location(str(folder / "table"))
         shutil.copytree(loaded, folder / "table")
+
+    def start(self) -> Start:
+        return start_from_table(self.spark, self.inputs())
 
     def run(self, mode: str) -> Position:
         return drained(self.driver(mode))
 
     def driver(self, mode: str) -> BatchLoop | Stream:
         """A run that has begun and read nothing yet."""
-        start = start_from_table(self.spark, self.inputs())
+        start = self.start()
         return Stream(self.spark, start) if mode == "stream" else BatchLoop(self.spark, start)
 
     def inputs(self) -> Inputs:
-        topic = Topic(self.broker.address, self.topic, access=access(self.pipeline.source.kafka))
+        allowed = access(self.pipeline.source.kafka)
+        topic = Topic(self.broker.address, self.topic, access=allowed, timeout_seconds=self.patience_seconds)
         return Inputs(self.pipeline, self.table, topic)
 
     def rows(self) -> Rows:
