@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
@@ -26,10 +26,21 @@ UNREACHABLE = {
     KafkaError._AUTHENTICATION,
     KafkaError._SSL,
     KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.BROKER_NOT_AVAILABLE,
 }
+# A partition is on its way to another leader, or a new topic to its first: the client learns of it and is asked again.
+MOVING = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+}
 NOT_ALLOWED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
+
+
+class LeaderMoving(BrokerUnreachable):
+    """No broker leads the partition just now."""
 
 
 class NotAllowed(ConfigurationError):
@@ -52,8 +63,8 @@ class Topic:
 
     def describe(self) -> tuple[str, list[int]]:
         """The topic's id, which a recreated topic does not share, and its partitions."""
-        asked = self._admin.describe_topics(TopicCollection([self.name]), request_timeout=self._timeout)
-        described = self._answer(asked[self.name])
+        wanted = TopicCollection([self.name])
+        described = self._ask(lambda: self._admin.describe_topics(wanted, request_timeout=self._timeout))[self.name]
         return str(described.topic_id), sorted(partition.id for partition in described.partitions)
 
     def available(self) -> Available:
@@ -73,12 +84,11 @@ class Topic:
     def settings(self) -> dict[str, str]:
         """The topic's own settings and the defaults that it has; none where we may not ask."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
-        asked = self._admin.describe_configs([resource], request_timeout=self._timeout)
         try:
-            found = self._answer(asked[resource])
+            found = self._ask(lambda: self._admin.describe_configs([resource], request_timeout=self._timeout))
         except NotAllowed:
             return {}
-        return {name: str(entry.value) for name, entry in found.items()}
+        return {name: str(entry.value) for name, entry in found[resource].items()}
 
     def older_than(self, milliseconds: int, start: Offsets) -> list[int]:
         """The partitions whose record at `start` was written before a time; the log's times tell, nothing is read."""
@@ -145,12 +155,23 @@ class Topic:
         }
 
     def _offsets(self, partitions: list[int], which: OffsetSpec) -> dict[int, int]:
-        asked = self._admin.list_offsets(
-            {TopicPartition(self.name, partition): which for partition in partitions},
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=self._timeout,
+        wanted = {TopicPartition(self.name, partition): which for partition in partitions}
+        found = self._ask(
+            lambda: self._admin.list_offsets(
+                wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
+            )
         )
-        return {each.partition: self._answer(future).offset for each, future in asked.items()}
+        return {each.partition: answer.offset for each, answer in found.items()}
+
+    def _ask(self, request: "Callable[[], Mapping[Any, Future[Any]]]") -> dict[Any, Any]:
+        until = time.monotonic() + self._timeout
+        while True:
+            try:
+                return {about: self._answer(future) for about, future in request().items()}
+            except LeaderMoving:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(HEAR_SECONDS)
 
     def _answer(self, future: "Future[Any]") -> Any:
         until = time.monotonic() + self._timeout + 1
@@ -185,6 +206,8 @@ class Topic:
                 f"the broker {self.brokers} allows us nothing on topic '{self.name}'",
                 "have the user of [source.kafka] granted Describe and Read on it",
             ) from error
+        if cause.code() in MOVING:
+            raise LeaderMoving(f"no leader answers for '{self.name}' on {self.brokers}", "try again later") from error
         if cause.code() in UNREACHABLE:
             self._refuse_misconfigured()
             raise self._unreachable(reason(cause)) from error

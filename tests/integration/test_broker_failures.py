@@ -84,6 +84,13 @@ def test_36_a_closed_port_is_said_within_the_bound() -> None:
     assert caught.value.exit_code == 75
 
 
+def test_36_partitions_whose_leader_is_on_its_way_are_asked_again(broker: Broker) -> None:
+    """Every new topic has such a moment, and most of these are asked within it."""
+    for _ in range(10):
+        topic = Topic(broker.address, broker.create_topic(partitions=6))
+        assert topic.available().ends == dict.fromkeys(range(6), 0)
+
+
 @pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_36_a_broker_killed_between_two_batches(
     impatient: Trial, kafka: Kafka, monkeypatch: pytest.MonkeyPatch, mode: str
