@@ -11,8 +11,6 @@ from tests.faults.victim import Victim
 from tests.faults.world import World
 
 MODES = ("batch", "stream")
-# Points of jobs that the chain does not run, or of pipelines without deletes.
-ELSEWHERE = {"optimize", "forgotten"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def broker_paused(scene: Scene, mode: str) -> bool:
 
 WITHIN_OPTIMIZE = Death("within optimize", within_optimize)
 DEATHS = [
-    *(at(point) for point in POINTS if point not in ELSEWHERE),
+    *(at(point) for point in POINTS if point != "optimize"),
     within("quarantine", "_quarantine"),
     within("merge", ""),
     WITHIN_OPTIMIZE,

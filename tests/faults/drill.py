@@ -5,7 +5,8 @@
     make drill SEED=7          other events, another order, other random moments
 
 After each death the table must equal a plain-Python model of exactly the offsets that it says it has read; after each
-round, of the whole topic. A round is on a topic and a table of its own.
+round, of the whole topic. A round is on a topic and a table of its own, in turn with events that a version orders and
+with events that their place orders, some of which delete.
 """
 
 import json
@@ -14,6 +15,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -22,6 +24,7 @@ from pydantic import BaseModel
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from tests.faults.deaths import DEATHS, MODES, WITHIN_OPTIMIZE, Death, Scene
+from tests.faults.events import BY_POSITION, BY_VERSION, Order
 from tests.faults.model import Difference
 from tests.faults.world import MAX_RECORDS, World
 from tests.support.broker import Broker
@@ -62,32 +65,42 @@ class Line(BaseModel):
         )
 
 
-def run_round(
-    folder: Path, kafka: Kafka, seed: str, deaths: Sequence[Death], modes: Sequence[str], home: Path
-) -> list[Line]:
+@dataclass(frozen=True)
+class Chain:
+    """What one round is made of."""
+
+    deaths: Sequence[Death] = tuple(DEATHS)
+    modes: Sequence[str] = MODES
+    order: Order = BY_VERSION
+    home: Path = ROOT
+
+
+def run_round(folder: Path, kafka: Kafka, seed: str, chain: Chain) -> list[Line]:
     """Every death in every mode, in an order of chance; then one run in peace, and the whole topic is compared."""
     chance = random.Random(seed)
-    world = World(folder, Broker(kafka.address), seed=chance.randrange(2**32), home=home)
+    world = World(folder, Broker(kafka.address), seed=chance.randrange(2**32), home=chain.home, order=chain.order)
     world.load()
-    chain = in_any_order(chance, deaths, modes)
+    links = in_any_order(chance, chain)
     lines = []
-    for number, (death, mode) in enumerate(chain, start=1):
+    for number, (death, mode) in enumerate(links, start=1):
         world.produce(max(0, BACKLOG - world.unread()))
         began = time.monotonic()
         line = Line(death=death.name, mode=mode)
         died = death.die(Scene(world, kafka, chance), mode)
         line.add(world.difference(), died=died)
         lines.append(line)
-        tell(f"  {number}/{len(chain)} {death.name}, {mode}: died {line.died}, harm {line.harm}", began)
-    lines.append(in_peace(world, chance.choice(list(modes))))
+        tell(f"  {number}/{len(links)} {death.name}, {mode}: died {line.died}, harm {line.harm}", began)
+    lines.append(in_peace(world, chance.choice(list(chain.modes))))
     return lines
 
 
-def in_any_order(chance: random.Random, deaths: Sequence[Death], modes: Sequence[str]) -> list[tuple[Death, str]]:
-    """Shuffled; but compaction, which needs files of earlier merges, comes last."""
-    chain = [(death, mode) for death in deaths for mode in modes]
-    chance.shuffle(chain)
-    return sorted(chain, key=lambda each: each[0] is WITHIN_OPTIMIZE)
+def in_any_order(chance: random.Random, chain: Chain) -> list[tuple[Death, str]]:
+    """Shuffled; but compaction, which needs files of earlier merges, comes last. Only where there are deletes is
+    there a moment at which they are remembered."""
+    deaths = [death for death in chain.deaths if chain.order is BY_POSITION or death.name != "forgotten"]
+    links = [(death, mode) for death in deaths for mode in chain.modes]
+    chance.shuffle(links)
+    return sorted(links, key=lambda each: each[0] is WITHIN_OPTIMIZE)
 
 
 def in_peace(world: World, mode: str) -> Line:
@@ -108,8 +121,8 @@ def tell(what: str, began: float) -> None:
 class Drill:
     """Rounds, kept on disk as they end."""
 
-    def __init__(self, folder: Path, seed: int, deaths: Sequence[Death], modes: Sequence[str], home: Path) -> None:
-        self._folder, self._seed, self._deaths, self._modes, self._home = folder, seed, deaths, modes, home
+    def __init__(self, folder: Path, seed: int, chain: Chain) -> None:
+        self._folder, self._seed, self._chain = folder, seed, chain
         self._state = folder / f"seed-{seed}.json"
 
     def run(self, rounds: int) -> list[Line]:
@@ -129,9 +142,10 @@ class Drill:
         return [line for number in range(1, rounds + 1) for line in done[str(number)]]
 
     def _round(self, number: int, kafka: Kafka) -> list[Line]:
-        print(f"round {number}, seed {self._seed}", flush=True)
+        chain = replace(self._chain, order=BY_VERSION if number % 2 else BY_POSITION)
+        print(f"round {number}, seed {self._seed}, events ordered {chain.order.name}", flush=True)
         folder = self._fresh(f"round-{number}")
-        lines = run_round(folder, kafka, f"{self._seed}/{number}", self._deaths, self._modes, self._home)
+        lines = run_round(folder, kafka, f"{self._seed}/{number}", chain)
         if not any(line.harm for line in lines):
             shutil.rmtree(folder)
         return lines
@@ -190,7 +204,7 @@ def main(rounds: int, seed: int, names: tuple[str, ...], modes: tuple[str, ...],
             raise click.BadParameter(f"no death '{name}'; there are: {', '.join(known)}")
     deaths = [death for death in DEATHS if not names or death.name in names]
     folder.mkdir(parents=True, exist_ok=True)
-    lines = summed(Drill(folder.resolve(), seed, deaths, modes or MODES, home.resolve()).run(rounds))
+    lines = summed(Drill(folder.resolve(), seed, Chain(deaths, modes or MODES, home=home.resolve())).run(rounds))
     print_table(lines)
     harm = sum(line.harm for line in lines)
     dead = sum(line.died for line in lines)

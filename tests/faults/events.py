@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 PARTITIONS = 3
 KEYS = 400
@@ -15,7 +16,7 @@ PIPELINE = """\
 [source]
 topic = "any"
 max_records_per_batch = {max_records}
-null_value = "skip"
+null_value = "{null_value}"
 
 [source.columns]
 id = "bigint"
@@ -26,7 +27,8 @@ degrees = "double"
 
 [target]
 keys = ["id"]
-sequence = "version"
+sequence = "{sequence}"
+lineage = {lineage}
 partition_by = ["part"]
 
 [late]
@@ -40,6 +42,27 @@ name = "plausible"
 check = "degrees < 100"
 """
 BROKEN = (b"not json", b'{"id": 1', b"\xff\xfe", b"[1]", b'{"id": "1"}', b'{"version": 3}', b'{"id": 7, "degrees": 1}')
+
+
+@dataclass(frozen=True)
+class Order:
+    """What decides which event of a key is the newest, and what a record without a value means."""
+
+    name: str
+    sequence: str
+    null_value: str
+    lineage: str
+
+    def pipeline(self, max_records: int) -> str:
+        return PIPELINE.format(
+            max_records=max_records, sequence=self.sequence, null_value=self.null_value, lineage=self.lineage
+        )
+
+
+# A version that events bear: a key's events may come in any order, from any partition.
+BY_VERSION = Order("by version", "version", "skip", "false")
+# The place in the topic: a key's events are in one partition, and one without a value deletes.
+BY_POSITION = Order("by position", "position", "delete", "true")
 
 
 @dataclass(frozen=True)
@@ -68,9 +91,10 @@ class Sent:
 class Producer:
     """Endless events of few keys. What is out of order bears an older version than was sent before."""
 
-    def __init__(self, seed: int, shares: Shares, *, keys: int = KEYS) -> None:
+    def __init__(self, seed: int, shares: Shares, order: Order = BY_VERSION, *, keys: int = KEYS) -> None:
         self._random = random.Random(seed)
         self._shares = shares
+        self._order = order
         self._keys = keys
         self._version = 0
         self._recent: deque[Sent] = deque(maxlen=1000)
@@ -86,18 +110,19 @@ class Producer:
         if kind == "repeated" and self._older:
             return self._random.choice(self._random.choice([self._recent, self._older]))
         if kind == "broken":
-            return self._sent(b"?", self._random.choice(BROKEN))
+            return self._sent(self._random.randrange(self._keys), self._random.choice(BROKEN))
         if kind == "null":
-            return self._sent(b"?", None)
+            identity = self._random.randrange(self._keys)
+            return self._sent(identity, None, self._random.choice([message_key(identity)] * 4 + [b"?"]))
         event = self._event(kind)
-        sent = self._sent(str(event["id"]).encode(), json.dumps(event).encode())
+        sent = self._sent(event["id"], json.dumps(event).encode())
         self._recent.append(sent)
         # Of all that was ever sent: repetitions reach across batches too.
         if self._version % 50 == 1:
             self._older.append(sent)
         return sent
 
-    def _event(self, kind: str) -> dict[str, object]:
+    def _event(self, kind: str) -> dict[str, Any]:
         identity = self._random.randrange(self._keys)
         self._version += 1
         # No two events of a key share a version: then which of them wins would be the reader's choice.
@@ -111,5 +136,11 @@ class Producer:
             "degrees": 1000.0 if kind == "implausible" else round(self._random.uniform(-30, 40), 3),
         }
 
-    def _sent(self, key: bytes, value: bytes | None) -> Sent:
-        return Sent(self._random.randrange(PARTITIONS), key, value, NOON)
+    def _sent(self, identity: int, value: bytes | None, key: bytes | None = None) -> Sent:
+        anywhere = self._random.randrange(PARTITIONS)
+        partition = identity % PARTITIONS if self._order is BY_POSITION else anywhere
+        return Sent(partition, message_key(identity) if key is None else key, value, NOON)
+
+
+def message_key(identity: int) -> bytes:
+    return json.dumps({"id": identity}).encode()

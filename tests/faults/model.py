@@ -19,6 +19,7 @@ class Record:
 
     partition: int
     offset: int
+    key: bytes | None
     value: bytes | None
     time: datetime
 
@@ -36,11 +37,13 @@ class Expectation:
     late: set[Place] = field(default_factory=set)
 
 
-def expected(base: Iterable[Row], records: Iterable[Record]) -> Expectation:
-    """Every record by itself, in any order: the greatest version of each key remains."""
+def expected(base: Iterable[Row], records: Iterable[Record], *, by_position: bool) -> Expectation:
+    """Each record by itself: of a key the greatest version remains; by position the last, and a null value deletes."""
     found = Expectation({row[0]: row for row in base})
-    for record in records:
+    for record in sorted(records, key=lambda each: each.place):
         if record.value is None:
+            if by_position:
+                bury(found, record)
             continue
         reason, event = judged(record.value)
         if reason is None and event is not None:
@@ -51,9 +54,16 @@ def expected(base: Iterable[Row], records: Iterable[Record]) -> Expectation:
             found.quarantined[record.place] = reason
         elif event is not None:
             row = (event["id"], event["part"], event["version"], event["degrees"])
-            if row[0] not in found.rows or found.rows[row[0]][2] < row[2]:
+            if by_position or row[0] not in found.rows or found.rows[row[0]][2] < row[2]:
                 found.rows[row[0]] = row
     return found
+
+
+def bury(found: Expectation, record: Record) -> None:
+    try:
+        found.rows.pop(json.loads(record.key or b"")["id"], None)
+    except ValueError:
+        found.quarantined[record.place] = "BAD_KEY"
 
 
 def judged(value: bytes) -> tuple[str | None, dict | None]:
@@ -134,13 +144,12 @@ def compare(wanted: Expectation, table: Path, up_to: int) -> Difference:
         (quarantined, Counter((*place, reason) for place, reason in wanted.quarantined.items())),
         (late, Counter(wanted.late)),
     ]
-    stale = sum(1 for key, row in found.items() if key in wanted.rows and row[2] < wanted.rows[key][2])
-    others = sum(1 for key, row in found.items() if wanted.rows.get(key) != row)
+    stale = sum(1 for key, row in found.items() if key in wanted.rows and row != wanted.rows[key])
     return Difference(
         lost=len(wanted.rows.keys() - found.keys()) + sum(sum((want - have).values()) for have, want in beside),
         doubled=sum(rows.values()) - len(found) + sum(sum(have.values()) - len(have) for have, _ in beside),
         stale=stale,
-        strange=others - stale + sum(len(have.keys() - want.keys()) for have, want in beside),
+        strange=len(found.keys() - wanted.rows.keys()) + sum(len(have.keys() - want.keys()) for have, want in beside),
     )
 
 

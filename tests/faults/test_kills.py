@@ -5,7 +5,7 @@ from pathlib import Path
 from common.faults import POINTS
 from kafka_docker.embedded.kafka import Kafka
 from tests.faults.deaths import DEATHS, MODES
-from tests.faults.drill import run_round
+from tests.faults.drill import Chain, run_round
 from tests.support.commands import ROOT
 
 # After the plan, after the read, before the MERGE, after the commit and before the checkpoint or the next plan, and in
@@ -15,7 +15,7 @@ NAMES = {"planned", "read", "merge", "reported", "within quarantine", "within op
 
 def test_01_a_killed_job_neither_loses_nor_repeats_anything(kafka: Kafka, tmp_path: Path) -> None:
     deaths = [death for death in DEATHS if death.name in NAMES]
-    lines = run_round(tmp_path / "world", kafka, "kills", deaths, MODES, ROOT)
+    lines = run_round(tmp_path / "world", kafka, "kills", Chain(deaths))
     *chain, peace = lines
     assert {(line.death, line.mode) for line in chain} == {(name, mode) for name in NAMES for mode in MODES}
     assert [(line.death, line.mode) for line in chain if not line.died] == []

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka import Producer as KafkaProducer
 
-from tests.faults.events import KEYS, NOON, PARTITIONS, PIPELINE, Producer, Shares
+from tests.faults.events import BY_POSITION, BY_VERSION, KEYS, NOON, PARTITIONS, Order, Producer, Shares
 from tests.faults.model import Difference, Record, Row, committed, compare, expected
 from tests.faults.victim import Victim
 from tests.support.broker import Broker
@@ -32,6 +32,7 @@ class World:
         seed: int,
         home: Path = ROOT,
         shares: Shares = Shares(),  # noqa: B008  frozen
+        order: Order = BY_VERSION,
         keys: int = KEYS,
         max_records: int = MAX_RECORDS,
         java: str = f"{SHORT_LIVED} {SMALL_FILES}",
@@ -41,10 +42,11 @@ class World:
         self._java = java
         # The records' times are fixed ones of the past: retention would take them away.
         self.topic = broker.create_topic(partitions=PARTITIONS, config={"retention.ms": "-1"})
-        self._producer = Producer(seed, shares, keys=keys)
+        self._order = order
+        self._producer = Producer(seed, shares, order, keys=keys)
         (folder / "pipelines").mkdir(parents=True)
         (folder / "log").mkdir()
-        (folder / "pipelines" / "drill.toml").write_text(PIPELINE.format(max_records=max_records))
+        (folder / "pipelines" / "drill.toml").write_text(order.pipeline(max_records))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -101,7 +103,9 @@ class World:
         """Between the table and the model of what the table says it has read: at any moment, also between two kills."""
         table = table or self.table
         stands = committed(table)
-        return compare(expected(BASE, filter(stands.covers, self.records())), table, stands.seq)
+        by_position = self._order is BY_POSITION
+        wanted = expected(BASE, filter(stands.covers, self.records()), by_position=by_position)
+        return compare(wanted, table, stands.seq)
 
     def unread(self, table: Path | None = None) -> int:
         """Records that the topic has and the table has not read."""
@@ -119,10 +123,7 @@ class World:
             while len(found) < wanted:
                 messages = consumer.consume(min(10_000, wanted - len(found)), timeout=30)
                 assert messages, f"{len(found)} of {wanted} records came"
-                found += [
-                    Record(message.partition(), message.offset(), message.value(), moment(message.timestamp()[1]))
-                    for message in messages
-                ]
+                found += [as_record(message) for message in messages]
         finally:
             consumer.close()
         return found
@@ -131,8 +132,9 @@ class World:
         return set(self.table.with_name(self.table.name + suffix).rglob("*.parquet"))
 
 
-def moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+def as_record(message: Message) -> Record:
+    time = datetime.fromtimestamp(message.timestamp()[1] / 1000, UTC)
+    return Record(message.partition(), message.offset(), message.key(), message.value(), time)
 
 
 def base_rows() -> pa.Table:
