@@ -83,18 +83,24 @@ def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite
     require_quarantine(place, spark)
     ledger = open_ledger(spark, place.table.uri, place.pipeline.name)
     replayer = Replayer(spark, place.pipeline, place.table, ledger)
-    if not execute:
-        if nothing_waits(replayer.quarantine, selection):
-            return
-        show_plan(replayer.plan(selected_rows(replayer.quarantine, selection), overwrite=overwrite), place)
+    if execute:
+        with commit_lock(place.table):
+            replayer.quarantine.settle_claims()
+            if (plan := proposed(replayer, place, selection, overwrite=overwrite)) is not None:
+                act(replayer, plan, overwrite=overwrite)
+    elif proposed(replayer, place, selection, overwrite=overwrite) is not None:
         print("Nothing was changed; --execute does it.")
-        return
-    with commit_lock(place.table):
-        replayer.quarantine.settle_claims()
-        if not nothing_waits(replayer.quarantine, selection):
-            plan = replayer.plan(selected_rows(replayer.quarantine, selection), overwrite=overwrite)
-            show_plan(plan, place)
-            act(replayer, plan, overwrite=overwrite)
+
+
+def proposed(replayer: Replayer, place: Place, selection: Selection, *, overwrite: bool) -> ReplayPlan | None:
+    """The plan, printed; None where nothing waits."""
+    if nothing_waits(replayer.quarantine, selection):
+        return None
+    plan = replayer.plan(selected_rows(replayer.quarantine, selection), overwrite=overwrite)
+    print(f"Replay of {sum(plan.counts.values())} rows of pipeline '{place.pipeline.name}' into {place.table}:")
+    for line in plan.lines():
+        print(f"  {line}")
+    return plan
 
 
 def nothing_waits(quarantine: Quarantine, selection: Selection) -> bool:
@@ -103,12 +109,6 @@ def nothing_waits(quarantine: Quarantine, selection: Selection) -> bool:
         return False
     print("Nothing waits in quarantine.")
     return True
-
-
-def show_plan(plan: ReplayPlan, place: Place) -> None:
-    print(f"Replay of {sum(plan.counts.values())} rows of pipeline '{place.pipeline.name}' into {place.table}:")
-    for line in plan.lines():
-        print(f"  {line}")
 
 
 def act(replayer: Replayer, plan: ReplayPlan, *, overwrite: bool) -> None:
