@@ -127,7 +127,7 @@ def test_36_a_broker_killed_in_the_midst_of_a_batch(
     assert trial.rows() == BASE | {(3, "b", 3.0), (4, "b", 4.0)}
 
 
-@pytest.mark.parametrize("mode", ["batch", "stream"])
+@pytest.mark.parametrize("mode", ["batch", pytest.param("stream", marks=pytest.mark.long)])
 def test_36_a_broker_that_sleeps_is_waited_for(
     impatient: Trial, kafka: Kafka, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:

@@ -12,7 +12,7 @@ MEGABYTE = 1_000_000
 BASE = {(1, "a", 1.0), (2, "a", 2.0)}
 
 
-@pytest.mark.parametrize("mode", ["batch", "stream"])
+@pytest.mark.parametrize("mode", ["batch", pytest.param("stream", marks=pytest.mark.long)])
 def test_29_a_value_of_10_mb_is_quarantined_whole_and_the_run_goes_on(trial: Trial, mode: str) -> None:
     large = b'{"id": 9, "part": "b", "degrees": 9.0, "filler": "' + b"x" * (10 * MEGABYTE) + b'"}'
     trial.topic = trial.broker.create_topic(config={"max.message.bytes": str(12 * MEGABYTE)})
@@ -30,8 +30,7 @@ def test_29_a_value_of_10_mb_is_quarantined_whole_and_the_run_goes_on(trial: Tri
     assert message[0] == f"{len(large)} bytes, 1048576 allowed"
 
 
-@pytest.mark.parametrize("mode", ["batch", "stream"])
-def test_38_a_time_in_the_future_is_quarantined_by_the_stated_bound(trial: Trial, mode: str) -> None:
+def test_38_a_time_in_the_future_is_quarantined_by_the_stated_bound(trial: Trial) -> None:
     """And what comes after it is judged as before: nothing has moved a watermark."""
     now = datetime.now(UTC).replace(microsecond=0)
     future, soon, past = (
@@ -40,9 +39,9 @@ def test_38_a_time_in_the_future_is_quarantined_by_the_stated_bound(trial: Trial
     trial.pipeline = pipeline(trial.topic, late={"column": "part", "bound": "10d", "future_bound": "1d"})
     poison = event(3, future, 3.0)
     trial.broker.produce(trial.topic, [poison, event(4, soon, 4.0)], partition=0)
-    trial.run(mode)
+    trial.run("batch")
     trial.broker.produce(trial.topic, [event(5, past, 5.0)], partition=0)
-    trial.run(mode)
+    trial.run("stream")
     assert trial.rows() == BASE | {(4, soon, 4.0), (5, past, 5.0)}
     assert trial.quarantined() == [(1, 1, "FUTURE", trial.topic, 0, 0, *poison)]
     (message,) = trial.spark.read.format("delta").load(f"{trial.table.uri}_quarantine").select("message").collect()
