@@ -29,7 +29,7 @@ def clone_with(changes: list[tuple[str, str]], folder: Path) -> Path:
     return folder
 
 
-def drill(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def drill(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.faults.drill", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, check=False)
 
@@ -52,9 +52,14 @@ OFFSETS_FIRST = [
 def test_offsets_committed_before_the_merge_are_found(tmp_path: Path) -> None:
     """A kill between the two loses the batch, and the drill must say so."""
     home = clone_with(OFFSETS_FIRST, tmp_path / "clone")
-    done = drill("--rounds", 1, "--mode", "batch", "--death", "merge", "--folder", tmp_path / "drill", "--home", home)
+    asked = ["--rounds", 1, "--mode", "batch", "--death", "merge", "--folder", tmp_path / "drill", "--home", home]
+    done = drill(*asked)
     assert done.returncode == 1, done.stdout + done.stderr
     (round_one,) = json.loads((tmp_path / "drill" / "seed-1.json").read_text()).values()
     killed, _ = round_one
     assert killed["died"] == 1
     assert killed["lost"] + killed["stale"] > 0
+    again = drill(*asked)
+    assert again.returncode == 1
+    assert again.stdout.startswith("going on after 1 rounds")
+    assert again.stdout.splitlines()[1:] == done.stdout[done.stdout.index("\ndeath") :].splitlines()
