@@ -32,7 +32,7 @@ def key_of(row: Row, pipeline: Pipeline) -> str:
 
 def unclear_keys(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     partition, is_merged = F.col(f"{RECORD}.partition"), F.col(FATE) == MERGE
-    order = F.struct(*oldest_first(pipeline.target.sequence))
+    order = age(pipeline.target.sequence)
     found = (
         rows.where(F.col(FATE).isin(MERGE, FOLDED))
         .groupBy(*pipeline.target.keys)
@@ -48,9 +48,10 @@ def unclear_keys(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     return found.where(f"_merged != 1 OR NOT _newest{split}")
 
 
-def oldest_first(sequence: str) -> list[Column]:
-    place = [F.col(f"{RECORD}.offset"), F.col(f"{RECORD}.partition")]
-    return place if sequence == POSITION else [F.col(sequence), *place]
+def age(sequence: str) -> Column:
+    """What is greatest in the newest row. Inside of one partition the offset is enough, and cheap: no sorting."""
+    offset = F.col(f"{RECORD}.offset")
+    return offset if sequence == POSITION else F.struct(sequence, offset, f"{RECORD}.partition")
 
 
 def refuse_split(key: str, found: Row, sequence: str) -> None:
