@@ -20,6 +20,8 @@ class Scene:
     world: World
     kafka: Kafka
     chance: random.Random
+    # A job is killed in one of so many.
+    batches: int
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ class Death:
 
 
 def at(point: str) -> Death:
-    """The job stands at the point, in its first or second batch, and is killed."""
+    """The job stands at the point, in one of its batches, and is killed."""
 
     def die(scene: Scene, mode: str) -> bool:
         once = point in {"started", "undone"}
-        time_of_many = 1 if once else scene.chance.choice([1, 2])
+        time_of_many = 1 if once else scene.chance.randint(1, scene.batches)
         victim = scene.world.merge(mode, fault=f"{point}:{time_of_many}")
         victim.await_point()
         return victim.kill(jvm_only=scene.chance.random() < 0.5)

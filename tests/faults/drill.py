@@ -30,9 +30,6 @@ from tests.faults.world import MAX_RECORDS, World
 from tests.support.broker import Broker
 from tests.support.commands import ROOT
 
-# Two batches and a bit: a job may be killed in its second one.
-BACKLOG = 2 * MAX_RECORDS + 50
-
 
 class Line(BaseModel):
     """One kind of death in one mode: how often it was tried, how often it really came, and the harm it did."""
@@ -72,6 +69,7 @@ class Chain:
     deaths: Sequence[Death] = tuple(DEATHS)
     modes: Sequence[str] = MODES
     order: Order = BY_VERSION
+    batches: int = 2
     home: Path = ROOT
 
 
@@ -83,10 +81,10 @@ def run_round(folder: Path, kafka: Kafka, seed: str, chain: Chain) -> list[Line]
     links = in_any_order(chance, chain)
     lines = []
     for number, (death, mode) in enumerate(links, start=1):
-        world.produce(max(0, BACKLOG - world.unread()))
+        world.produce(max(0, chain.batches * MAX_RECORDS + 50 - world.unread()))
         began = time.monotonic()
         line = Line(death=death.name, mode=mode)
-        died = death.die(Scene(world, kafka, chance), mode)
+        died = death.die(Scene(world, kafka, chance, chain.batches), mode)
         line.add(world.difference(), died=died)
         lines.append(line)
         tell(f"  {number}/{len(links)} {death.name}, {mode}: died {line.died}, harm {line.harm}", began)

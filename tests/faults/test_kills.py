@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from common.faults import POINTS
 from kafka_docker.embedded.kafka import Kafka
 from tests.faults.deaths import DEATHS, MODES
@@ -13,9 +15,10 @@ from tests.support.commands import ROOT
 NAMES = {"planned", "read", "merge", "reported", "within quarantine", "within optimize"}
 
 
+@pytest.mark.timeout(1800)
 def test_01_a_killed_job_neither_loses_nor_repeats_anything(kafka: Kafka, tmp_path: Path) -> None:
     deaths = [death for death in DEATHS if death.name in NAMES]
-    lines = run_round(tmp_path / "world", kafka, "kills", Chain(deaths))
+    lines = run_round(tmp_path / "world", kafka, "kills", Chain(deaths, batches=1))
     *chain, peace = lines
     assert {(line.death, line.mode) for line in chain} == {(name, mode) for name in NAMES for mode in MODES}
     assert [(line.death, line.mode) for line in chain if not line.died] == []
