@@ -66,6 +66,8 @@ def handler(target: logging.Handler, shared: list[Processor], rendering: list[Pr
 def for_people(target: logging.Handler) -> logging.Handler:
     """Leaves out what is meant for the file: the command itself says it in one line."""
     target.addFilter(lambda record: not (isinstance(record.msg, dict) and record.msg.get("file_only")))
+    # What a callback raised, py4j reports with its trace before the command gets to say it in one line.
+    target.addFilter(lambda record: not record.name.startswith("py4j"))
     return target
 
 

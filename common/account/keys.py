@@ -49,9 +49,8 @@ def unclear_keys(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
 
 
 def age(sequence: str) -> Column:
-    """What is greatest in the newest row. Inside of one partition the offset is enough, and cheap: no sorting."""
-    offset = F.col(f"{RECORD}.offset")
-    return offset if sequence == POSITION else F.struct(sequence, offset, f"{RECORD}.partition")
+    """What is greatest in the newest row; of equal sequences any is. Inside of one partition the offset is enough."""
+    return F.col(f"{RECORD}.offset" if sequence == POSITION else sequence)
 
 
 def refuse_split(key: str, found: Row, sequence: str) -> None:

@@ -92,6 +92,7 @@ def is_late(pipeline: Pipeline) -> Column:
 
 
 def newest_first(sequence: str) -> list[Column]:
-    """By the declared column, then by place: a producer that repeats itself gives equal sequences."""
-    place = [F.col(f"{RECORD}.offset").desc(), F.col(f"{RECORD}.partition").desc()]
-    return place if sequence == POSITION else [F.col(sequence).desc(), *place]
+    """By the declared column; of equal sequences the first, as across batches, where only a greater one replaces a row:
+    what remains must not depend on where a batch ended."""
+    offset, partition = F.col(f"{RECORD}.offset"), F.col(f"{RECORD}.partition")
+    return [offset.desc()] if sequence == POSITION else [F.col(sequence).desc(), offset, partition]

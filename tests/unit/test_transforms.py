@@ -108,6 +108,14 @@ def test_a_declared_sequence_beats_the_place(spark: SparkSession) -> None:
     assert reasons(found)[-1] == "NULL_SEQUENCE"
 
 
+def test_of_equal_sequences_the_first_remains_as_across_batches(spark: SparkSession) -> None:
+    found = with_fates(
+        records(spark, b'{"id":1,"at":"2","degrees":1}', b'{"id":1,"at":"2","degrees":2}', b'{"id":1,"at":"1"}'),
+        pipeline(target={"sequence": "at"}),
+    )
+    assert fates(found) == ["merge", "folded", "folded"]
+
+
 def test_a_null_value_is_quarantined_or_skipped_as_declared(spark: SparkSession) -> None:
     assert fates(with_fates(records(spark, None), pipeline())) == ["quarantined"]
     assert fates(with_fates(records(spark, None), pipeline(source={"null_value": "skip"}))) == ["null"]
