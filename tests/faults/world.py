@@ -15,7 +15,7 @@ from tests.support.broker import Broker
 from tests.support.commands import ROOT
 
 MAX_RECORDS = 150
-# A JVM that will not live long compiles little, and nobody looks at its pages. Small files give compaction something to do.
+# A JVM that will not live long compiles little and shows no pages. Small files give compaction something to do.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.ui.enabled=false"
 SMALL_FILES = "-Dspark.sql.files.maxRecordsPerFile=25"
 BASE: list[Row] = [(key, f"p{key % 4}", 0, 0.5) for key in range(0, KEYS, 2)]
