@@ -4,6 +4,8 @@ SHELL := /bin/bash
 MODE ?= batch
 ROUNDS ?= 2
 SEED ?= 1
+# A test session keeps one core busy: two of them make use of two.
+WORKERS ?= 2
 PYTHON := .venv/bin/python
 
 .PHONY: help demo test test-long drill check setup lock kafka-up kafka-down clean
@@ -16,7 +18,7 @@ demo: ## The temperatures pipeline end to end on embedded services (MODE=batch o
 
 test: setup build/classes.jsa ## What CI runs: the checks, then the tests
 	@$(MAKE) --no-print-directory check
-	@$(PYTHON) -m pytest -m "not long"
+	@$(PYTHON) -m pytest -m "not long" -n $(WORKERS) --dist loadfile
 
 test-long: setup ## The tests that `make test` leaves out for their length
 	@$(PYTHON) -m pytest -m long
