@@ -77,7 +77,7 @@ def show(
     selection = quarantine.selection_of(reason, partition, offset, state)
     quarantine.require_quarantine(place)
     opened = quarantine.open_quarantine(start_session(APPLICATION), place)
-    print_records(quarantine.selected_rows(opened, selection), selection, limit, full=full)
+    print_records(*quarantine.selected_rows(opened, selection), limit, full=full)
 
 
 @main.command()

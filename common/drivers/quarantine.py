@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -65,16 +66,22 @@ def parse_offsets(text: str | None) -> tuple[int, int] | None:
     return int(match["first"]), int(match["last"] or match["first"])
 
 
-def selected_rows(quarantine: Quarantine, selection: Selection) -> DataFrame:
-    """What the selection says, at least one row; a reason that no row has is likely misspelt."""
-    rows = quarantine.rows()
-    found = rows.where(selection.condition())
-    if not found.isEmpty():
-        return found
-    reasons = sorted(row["reason"] for row in rows.select("reason").distinct().collect())
+def selected_rows(quarantine: Quarantine, selection: Selection) -> tuple[DataFrame, int]:
+    """What the selection says, and how many; none is an error, because it was meant to find something."""
+    found = quarantine.rows().where(selection.condition())
+    count = found.count()
+    if count == 0:
+        refuse_empty(quarantine, selection)
+    return found, count
+
+
+def refuse_empty(quarantine: Quarantine, selection: Selection) -> NoReturn:
+    """A reason that no row has is likely misspelt."""
+    reasons = sorted(row["reason"] for row in quarantine.rows().select("reason").distinct().collect())
     if selection.reason is not None and selection.reason not in reasons:
         raise UsageError(f"no row has reason '{selection.reason}'{nearest(selection.reason, reasons)}", SEE_LIST)
-    raise UsageError(f"no row is selected by {selection.said()}", SEE_LIST)
+    how = f"is selected by {selection.said()}" if selection.said() else "is in quarantine"
+    raise UsageError(f"no row {how}", SEE_LIST)
 
 
 def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite: bool, execute: bool) -> None:
@@ -93,22 +100,19 @@ def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite
 
 
 def proposed(replayer: Replayer, place: Place, selection: Selection, *, overwrite: bool) -> ReplayPlan | None:
-    """The plan, printed; None where nothing waits."""
-    if nothing_waits(replayer.quarantine, selection):
+    """The plan, printed. None where nothing waits: run again, a replay does nothing, and that is no error."""
+    found = replayer.quarantine.rows().where(selection.condition())
+    count = found.count()
+    if count == 0 and selection == Selection(state=WAITING):
+        print("Nothing waits in quarantine.")
         return None
-    plan = replayer.plan(selected_rows(replayer.quarantine, selection), overwrite=overwrite)
-    print(f"Replay of {sum(plan.counts.values())} rows of pipeline '{place.pipeline.name}' into {place.table}:")
+    if count == 0:
+        refuse_empty(replayer.quarantine, selection)
+    plan = replayer.plan(found, count, overwrite=overwrite)
+    print(f"Replay of {count} rows of pipeline '{place.pipeline.name}' into {place.table}:")
     for line in plan.lines():
         print(f"  {line}")
     return plan
-
-
-def nothing_waits(quarantine: Quarantine, selection: Selection) -> bool:
-    """Run again, a replay does nothing and that is no error; a selection that finds nothing is one."""
-    if selection != Selection(state=WAITING) or not quarantine.rows().where(selection.condition()).isEmpty():
-        return False
-    print("Nothing waits in quarantine.")
-    return True
 
 
 def act(replayer: Replayer, plan: ReplayPlan, *, overwrite: bool) -> None:
@@ -124,12 +128,12 @@ def discard(spark: SparkSession, place: Place, selection: Selection, *, execute:
     """Print how many; mark them only when told to."""
     quarantine = open_quarantine(spark, place)
     if not execute:
-        count = selected_rows(quarantine, selection).count()
+        _, count = selected_rows(quarantine, selection)
         print(f"{count} rows would be marked as discarded; their bytes stay.")
         print("Nothing was changed; --execute does it.")
         return
     quarantine.settle_claims()
-    count = selected_rows(quarantine, selection).count()
+    _, count = selected_rows(quarantine, selection)
     quarantine.discard(selection)
     print(f"Done: {count} rows are marked as discarded; their bytes stay.")
 

@@ -79,16 +79,16 @@ class Replayer:
         self._spark, self._pipeline, self._table, self._ledger = spark, pipeline, table, ledger
         self.quarantine = Quarantine(spark, table, ledger)
 
-    def plan(self, selected: DataFrame, *, overwrite: bool) -> ReplayPlan:
-        """Nothing is written for it."""
+    def plan(self, selected: DataFrame, count: int, *, overwrite: bool) -> ReplayPlan:
+        """Nothing is written for it. `count` is the number of `selected`, counted on its own."""
         pipeline = self._pipeline
-        judged = with_fates_of_records(as_sent(selected), pipeline, newest_reading(pipeline)).localCheckpoint()
-        refuse_keys_of_two_partitions(judged, pipeline)
+        judged = with_fates_of_records(as_sent(selected), pipeline, newest_reading(pipeline))
         target = DeltaTable.forPath(self._spark, self._table.uri)
         remembered = read_deleted(self._spark, self._table.uri, self._ledger.table_id(), pipeline.name)
         standing = with_row_of_key(judged, target, remembered, pipeline)
         rows = standing.withColumn(OUTCOME, outcome_of(pipeline, overwrite=overwrite)).localCheckpoint()
-        return counted(rows, selected.count(), pipeline)
+        refuse_keys_of_two_partitions(rows, pipeline)
+        return counted(rows, count, pipeline)
 
     def execute(self, plan: ReplayPlan, *, overwrite: bool) -> Outcome:
         """Claim, commit, mark: whatever is killed when, the table's log tells what a claim is worth."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from common.merge.quarantine import Quarantine, Selection
+from common.merge.quarantine import Quarantine
 from common.settings.locations import Location
 
 WIDTH = 100
@@ -41,13 +41,11 @@ def print_columns(lines: list[tuple[str, ...]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def print_records(rows: DataFrame, selection: Selection, limit: int, *, full: bool) -> None:
-    selected = rows.where(selection.condition())
-    shown = selected.orderBy("timestamp", "partition", "offset").limit(limit).collect()
-    for row in shown:
+def print_records(rows: DataFrame, count: int, limit: int, *, full: bool) -> None:
+    for row in rows.orderBy("timestamp", "partition", "offset").limit(limit).collect():
         print_record(row, None if full else WIDTH)
-    if left := selected.count() - len(shown):
-        print(f"{left} more; --limit {len(shown) + left} shows all")
+    if count > limit:
+        print(f"{count - limit} more; --limit {count} shows all")
 
 
 def print_record(row: Row, width: int | None) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from common.merge.deleted_keys import merge_tombstones
+from common.merge.origin import ORIGIN, is_later
 from common.pipeline.base_load import load_base
 from common.pipeline.run_report import Counts, read_report
 from common.settings.environment import run_id
@@ -84,14 +86,48 @@ def test_17_a_null_value_deletes_the_row_of_its_key(trial: Trial, reports: Path,
     assert remembered(trial) == {(1, "a", 1, 0), (9, "z", 1, 1), (3, "b", 1, 3), (2, "a", 1, 4)}
 
 
-def test_the_newest_delete_of_a_key_is_remembered_once(trial: Trial) -> None:
-    trial.pipeline = pipeline(trial.topic, source={"null_value": "delete"})
-    trial.broker.produce(trial.topic, [tombstone(1, "a"), tombstone(2, "a"), event(2, "a", 2.5)], partition=1)
-    trial.run("batch")
-    trial.broker.produce(trial.topic, [tombstone(2, "a"), event(1, "a", 7.0)], partition=1)
-    trial.run("stream")
-    assert trial.rows() == {(1, "a", 7.0)}
-    assert remembered(trial) == {(1, "a", 1, 0), (2, "a", 1, 3)}
+def test_the_newest_delete_of_a_key_is_remembered_once(spark: SparkSession, tmp_path: Path) -> None:
+    """The same again, an older one read again under a new epoch, a newer one, one of a recreated topic."""
+
+    def remember(*tombstones: tuple[int, tuple[object, ...]]) -> None:
+        rows = [("trial", "table", (key, "a"), origin) for key, origin in tombstones]
+        kinds = (
+            "pipeline string, table_id string, key struct<id:bigint,part:string>, _alluvium " + ORIGIN.simpleString()
+        )
+        merge_tombstones(spark.createDataFrame(rows, kinds), str(tmp_path / "memory"), ["id", "part"])
+
+    first, older, newer, recreated = [
+        ("t", "one", 0, 5, 1, 3), ("t", "one", 0, 4, 2, 1), ("t", "one", 0, 6, 2, 1), ("t", "two", 0, 0, 2, 1)
+    ]  # fmt: skip
+    remember((1, first), (2, first), (3, first), (4, first))
+    remember((1, first), (2, older), (3, newer), (4, recreated))
+    found = spark.read.format("delta").load(str(tmp_path / "memory")).orderBy("key.id").collect()
+    assert [(row["key"]["id"], tuple(row["_alluvium"])) for row in found] == [
+        (1, first),
+        (2, first),
+        (3, newer),
+        (4, recreated),
+    ]
+
+
+def test_which_of_two_came_later(spark: SparkSession) -> None:
+    here, base = ("t", "one", 0, 5, 1, 3), (None, None, None, None, 1, 0)
+    pairs = [
+        (("t", "one", 0, 6, 1, 3), here, True),
+        (("t", "one", 0, 5, 1, 3), here, False),
+        (("t", "one", 0, 4, 2, 9), here, False),
+        (("t", "one", 1, 0, 1, 4), here, True),
+        (("t", "one", 1, 9, 1, 2), here, False),
+        (("t", "two", 0, 0, 2, 1), here, True),
+        (here, base, True),
+        (base, here, False),
+        (here, (None, None, None, None, 2, 0), False),
+        (here, None, None),
+    ]
+    kind = ORIGIN.simpleString()
+    rows = spark.createDataFrame(pairs, f"one {kind}, other {kind}, wanted boolean")
+    found = rows.selectExpr("wanted", f"{is_later('one', 'other')} AS found").collect()
+    assert [row["found"] for row in found] == [row["wanted"] for row in found]
 
 
 def test_lineage_says_where_each_row_comes_from_and_has_no_statistics(trial: Trial, spark: SparkSession) -> None:
