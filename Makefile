@@ -18,7 +18,7 @@ demo: ## The temperatures pipeline end to end on embedded services (MODE=batch o
 
 test: setup build/classes.jsa ## What CI runs: the checks, then the tests
 	@$(MAKE) --no-print-directory check
-	@$(PYTHON) -m pytest -m "not long" -n $(WORKERS) --dist loadfile
+	@$(PYTHON) -m pytest -m "not long" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-long: setup ## The tests that `make test` leaves out for their length
 	@$(PYTHON) -m pytest -m long
