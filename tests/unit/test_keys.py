@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.errors import UsageError
-from common.merge.upsert import merge_latest
+from common.merge.upsert import merge_latest, upsert_of
 from common.pipeline.base_load import load_base
 from common.pipeline.judge import with_fates
 from common.settings.locations import location
@@ -109,7 +109,7 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
         ("Cafe", "0.0", 1, "e"),
     }
     events = with_fates(records(spark, f'{{"name":"{DECOMPOSED}","ratio":-0e0,"n":2}}'.encode()), declared)
-    merge_latest(table, events.select(*declared.columns), declared.target.keys, declared.columns, "position")
+    merge_latest(table, events.select(*declared.columns), upsert_of(declared))
     assert {(row["name"], row["n"]) for row in table.toDF().collect()} == {(COMPOSED, 2), ("Cafe", 1)}
 
 
