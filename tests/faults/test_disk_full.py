@@ -50,6 +50,7 @@ def rows_of(table: Path) -> int:
     return DeltaTable(table).to_pyarrow_table().num_rows
 
 
+@pytest.mark.long
 def test_35_a_full_file_system_stops_the_job_and_it_goes_on_when_there_is_space(
     table: Path, broker: Broker, topic: str, tmp_path: Path
 ) -> None:

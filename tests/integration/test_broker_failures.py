@@ -148,6 +148,7 @@ def test_36_a_broker_that_sleeps_is_waited_for(
     assert len(trial.quarantined()) == 1
 
 
+@pytest.mark.long
 def test_36_a_broker_that_sleeps_too_long_is_given_up(
     impatient: Trial, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,7 @@ def test_lineage_says_where_each_row_comes_from_and_has_no_statistics(trial: Tri
     assert columns_with_statistics(trial.table.local) == {"id", "degrees"}
 
 
+@pytest.mark.long
 def test_a_table_without_lineage_gets_it_and_one_that_gives_it_up_keeps_no_wrong_one(trial: Trial) -> None:
     trial.pipeline = pipeline(trial.topic, target={"lineage": True})
     trial.broker.produce(trial.topic, [event(1, "a", 9.0)], partition=2)

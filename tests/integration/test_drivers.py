@@ -9,6 +9,7 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from structlog.testing import capture_logs
 
 from common.drivers.batch_loop import BatchLoop, Patience
 from common.drivers.run import Run
@@ -284,7 +285,8 @@ def test_what_a_dead_run_left_beside_the_table_is_undone(trial: Trial) -> None:
 
 def test_a_quiet_topic_is_waited_for_and_given_up(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
     start = start_from_table(trial.spark, trial.inputs())
-    BatchLoop(trial.spark, start).follow(Patience(wait_seconds=0.5, give_up_seconds=1.5))
+    with capture_logs():
+        BatchLoop(trial.spark, start).follow(Patience(wait_seconds=0.5, give_up_seconds=1.5))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Raw schema from kafka read..."
     assert (

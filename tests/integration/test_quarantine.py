@@ -62,6 +62,7 @@ def test_10_a_null_key_is_never_inserted_however_often_it_is_replayed(
     assert states(trial) == {("NULL_KEY", "waiting"): 1}
 
 
+@pytest.mark.long
 def test_by_position_only_absent_keys_are_replayed_unless_told_otherwise(
     trial: Trial, capsys: pytest.CaptureFixture[str]
 ) -> None:

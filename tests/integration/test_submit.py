@@ -112,6 +112,7 @@ def test_34_a_second_job_on_a_table_gives_up_at_once_even_while_the_owner_is_sto
     assert hours(table) == {"2022-12-31T23:00": 1.5, "2023-01-01T00:00": 3.5}
 
 
+@pytest.mark.long
 def test_a_merge_on_a_standalone_cluster(table: Path, broker: Broker, topic: str, tmp_path: Path) -> None:
     broker.produce(topic, [event(time="2023-01-01T00:00", temperature_2m=3.5)])
     cluster = SparkCluster(home=tmp_path / "cluster", port=free_port())
