@@ -5,9 +5,10 @@ rows hold and from where the next are to come. It gives the same orders to a wor
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -134,6 +135,9 @@ class World(Protocol):
 class ProtocolMachine(RuleBasedStateMachine):
     """Whatever happens: nothing lost without a word, nothing twice unless asked for, and every remedy works."""
 
+    # What came to pass in all examples, for a test to see that it did.
+    outcomes: ClassVar[Counter[str]] = Counter()
+
     def make_world(self, topic: TopicTruth) -> World:
         raise NotImplementedError
 
@@ -233,6 +237,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         try:
             self.world.run(mode, limit, fault)
         except Crash:
+            self.outcomes[f"{mode} crashed"] += 1
             self.settled(to_the_end=False)
             self.copy_missing = fault == BEFORE_COPY
         except StateError as error:
@@ -241,6 +246,7 @@ class ProtocolMachine(RuleBasedStateMachine):
                 self.follow(error, remedy)
         else:
             assert refusal is None, f"it ran, and should have said {refusal}"
+            self.outcomes[f"{mode} settled"] += 1
             self.settled(to_the_end=True)
             self.copy_missing = False
 
@@ -249,6 +255,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         return fault
 
     def refused(self, error: StateError, refusal: str | None, fault: str | None) -> None:
+        self.outcomes["refused"] += 1
         if refusal is not None:
             assert refusal in str(error), f"it should have said '{refusal}', and said: {error}"
             self.nothing_happened()
@@ -293,6 +300,7 @@ class ProtocolMachine(RuleBasedStateMachine):
             else:
                 self.settled(to_the_end=True)
                 self.copy_missing = False
+                self.outcomes["remedied"] += 1
                 return
         raise AssertionError(f"the remedies lead nowhere; the last: {error}")
 

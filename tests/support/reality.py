@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 from unittest.mock import patch
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import NewPartitions
 from delta.tables import DeltaTable
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
@@ -18,6 +17,7 @@ from pyspark.sql import SparkSession
 from common.drivers import operator
 from common.drivers.operator import Choice, act_on_proposal, at_choice, rewind_choice
 from common.drivers.start import Inputs
+from common.errors import AlluviumError
 from common.ledger.ledger import Ledger
 from common.ledger.log_entry import parse_commit
 from common.merge.upsert import append_nothing
@@ -44,6 +44,7 @@ PART = "b"
 # A record's generation, partition and offset as one key; the base rows have keys below all of these.
 GENERATION, PARTITION = 1_000_000, 10_000
 FIRST = 100
+PATIENCE_SECONDS = 30
 
 
 class RealWorld:
@@ -52,6 +53,7 @@ class RealWorld:
     def __init__(self, spark: SparkSession, broker: Broker, folder: Path, loaded: Path, truth: TopicTruth) -> None:
         self.spark, self.broker, self.truth, self.folder, self.loaded = spark, broker, truth, folder, loaded
         self.topic = broker.create_topic(partitions=len(truth.partitions))
+        self._await_topic()
         self.trial = Trial(spark, broker, self.topic, folder, loaded)
 
     def close(self) -> None:
@@ -72,21 +74,33 @@ class RealWorld:
         for key, value in records:
             producer.produce(self.topic, key=key, value=value, partition=partition)
         producer.commit_transaction(30)
-        # The marker comes a moment after the answer.
-        while (
-            Topic(self.broker.address, self.topic).available().ends[partition] != self.truth.partitions[partition].end
-        ):
-            time.sleep(0.05)
+        self._await_topic()
 
     def truncate(self, partition: int, before: int) -> None:
         self.broker.delete_records(self.topic, partition, before=before)
+        self._await_topic()
 
     def add_partition(self) -> None:
-        wanted = NewPartitions(self.topic, len(self.truth.partitions))
-        self.broker.admin.create_partitions([wanted])[self.topic].result(timeout=30)
+        self.broker.add_partitions(self.topic, len(self.truth.partitions))
+        self._await_topic()
 
     def recreate(self) -> None:
         self.broker.recreate_topic(self.topic, partitions=len(self.truth.partitions))
+        self._await_topic()
+
+    def _await_topic(self) -> None:
+        """The broker answers before its partitions have leaders, and before a transaction's marker is written."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not self._topic_is_as_told():
+            assert time.monotonic() < until, "the topic has not become what it should be"
+            time.sleep(0.05)
+
+    def _topic_is_as_told(self) -> bool:
+        try:
+            found = Topic(self.broker.address, self.topic).available()
+        except AlluviumError:
+            return False
+        return found.ends == self.truth.ends() and found.earliest == self.truth.earliest()
 
     # The table, by others
 
