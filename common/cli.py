@@ -9,7 +9,7 @@ from types import TracebackType
 import click
 import structlog
 
-from common.errors import AlluviumError
+from common.errors import AlluviumError, first_line
 from common.logs import configure_logs, log_file
 from common.settings.environment import launched_by_spark_submit
 
@@ -64,5 +64,4 @@ def separate_stderr() -> None:
 def report_unexpected(name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """What nobody foresaw: still one line, with the way to the trace; Python then exits with 1."""
     log.error("unexpected", exc_info=(kind, error, trace), file_only=True)
-    first_line = next(iter(str(error).strip().splitlines()), kind.__name__)
-    print(f"error: {kind.__name__}: {first_line[:300]}; the whole story is in {log_file(name)}", file=sys.stderr)
+    print(f"error: {kind.__name__}: {first_line(error)[:300]}; the whole story is in {log_file(name)}", file=sys.stderr)

@@ -28,7 +28,7 @@ from common.merge.standing import PRESENT, is_superseded, is_unordered, replay_g
 from common.merge.upsert import Upsert, append_nothing, merge_latest
 from common.pipeline.commit import CONFLICTS
 from common.pipeline.judge import with_fates_of_records
-from common.read.kafka import RECORD
+from common.read.kafka import RECORD, RECORD_FIELDS
 from common.settings.environment import run_id
 from common.settings.locations import Location
 from common.settings.pipeline import POSITION, Pipeline
@@ -125,7 +125,7 @@ class Replayer:
 
 def as_sent(selected: DataFrame) -> DataFrame:
     """The records as Kafka gave them, with their origin, and the reason that they were turned away for."""
-    record = F.struct("key", "value", "topic", "partition", "offset", "timestamp")
+    record = F.struct(*RECORD_FIELDS)
     origin = F.struct(*(field.name for field in ORIGIN)).cast(ORIGIN)
     # Offsets of a topic that was recreated begin anew: the later incarnation is the one that was read in later epochs.
     incarnation = F.max("epoch").over(Window.partitionBy("topic_id"))

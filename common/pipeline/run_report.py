@@ -9,7 +9,7 @@ from typing import Literal
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from common.errors import ConfigurationError
+from common.errors import ConfigurationError, first_line
 from common.pipeline.batch import BatchResult
 from common.plan.offsets import Offsets
 from common.settings.environment import report_dir, run_id
@@ -107,7 +107,7 @@ class RunReport:
     def close(self, error: BaseException | None) -> None:
         self._report.ended = datetime.now(UTC)
         self._report.state = "done" if error is None else "failed"
-        self._report.error = None if error is None else next(iter(str(error).splitlines()), type(error).__name__)
+        self._report.error = None if error is None else first_line(error)
         self._write()
         log.info("report", state=self._report.state, batches=self._report.batches, path=str(self._path))
 

@@ -10,6 +10,7 @@ from common.plan.offsets import Offsets, Plan, to_json
 
 # Where a record itself is kept, so that an event may have columns called key, offset or timestamp too.
 RECORD = "_record"
+RECORD_FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp")
 # Every wait on a broker. Where to read is asked twice, so a broker that is gone ends a batch after two of them.
 WAIT_SECONDS = 30.0
 
@@ -35,7 +36,7 @@ def milliseconds(seconds: float) -> str:
 
 def as_records(rows: DataFrame) -> DataFrame:
     """The whole record in one struct: it goes with the event to the end, and into quarantine if need be."""
-    return rows.select(F.struct("key", "value", "topic", "partition", "offset", "timestamp").alias(RECORD))
+    return rows.select(F.struct(*RECORD_FIELDS).alias(RECORD))
 
 
 def read_range(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame:
