@@ -109,7 +109,8 @@ class World:
 
     def unread(self, table: Path | None = None) -> int:
         """Records that the topic has and the table has not read."""
-        return sum(1 for record in self.records() if not committed(table or self.table).covers(record))
+        stands = committed(table or self.table)
+        return sum(1 for record in self.records() if not stands.covers(record))
 
     def records(self) -> list[Record]:
         """The whole topic, as a plain consumer sees it."""
