@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from common.errors import ConfigurationError, StateError
-from common.merge.bounds import SPANS, bounds, values
-from common.merge.reach import reach
+from common.merge.bounds import SPANS, Bound, bounds_of, spans_of, sql_of
+from common.merge.kernel import File, Kernel
+from common.merge.transaction import DirectTransaction
 from common.pipeline.expressions import check_expressions
 from common.pipeline.run_report import Files, read_report
 from tests.support.trial import Trial, event, pipeline, tombstone
@@ -46,6 +47,16 @@ def write_files(spark: SparkSession, path: Path, kind: str, files: Sequence[Sequ
     return DeltaTable.forPath(spark, str(path))
 
 
+def inside(table: DeltaTable, bounds: Sequence[Bound]) -> DataFrame:
+    """By Spark, as a MERGE with the same bounds reads it."""
+    return table.alias("t").toDF().where(sql_of(bounds))
+
+
+def rows_of(spark: SparkSession, path: Path, files: Sequence[File]) -> list[Row]:
+    """By the files that Kernel names."""
+    return DirectTransaction(spark, str(path)).read(files).collect()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_with_a_key_of_the_batch_is_inside_of_the_bounds(
     spark: SparkSession, tmp_path: Path, kind: str
@@ -53,16 +64,18 @@ def test_every_row_with_a_key_of_the_batch_is_inside_of_the_bounds(
     """Rows of a batch in any order, on the edges of files and between them; what the bounds leave unread has none."""
     chance = random.Random(kind)
     files = [range(start, start + 8) for start in range(0, 100, 10)]
-    write_files(spark, tmp_path, kind, files)
+    table = write_files(spark, tmp_path, kind, files)
     for size in (1, 3, 12):
         wanted = chance.sample(range(100), size)
         changes = spark.createDataFrame([(KINDS[kind](n), -n) for n in wanted], f"k {kind}, n bigint").localCheckpoint()
-        found = reach(spark, str(tmp_path), bounds(changes, keyed_by(kind)))
-        inside = {row["n"] for row in found.rows.collect()}
-        assert inside >= {n for numbers in files for n in numbers} & set(wanted)
+        bounds = bounds_of(changes, keyed_by(kind))
+        held = {n for numbers in files for n in numbers} & set(wanted)
+        assert {row["n"] for row in inside(table, bounds).collect()} >= held
+        candidates = Kernel(spark, str(tmp_path)).files(len(files) - 1, bounds)
+        assert {row["n"] for row in rows_of(spark, tmp_path, candidates)} >= held
         # Each key is a range of its own, so a file is a candidate only where a key lies between its least and greatest.
         between = sum(1 for numbers in files if any(numbers[0] <= n <= numbers[-1] for n in wanted))
-        assert found.candidates == between or (kind == "string" and found.candidates is not None)
+        assert len(candidates) == between or kind == "string"
 
 
 @pytest.mark.parametrize("trouble", ["no statistics", "deletion vectors", "not a number"])
@@ -79,10 +92,12 @@ def test_files_that_tell_less_are_read_all_the_same(spark: SparkSession, tmp_pat
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
         DeltaTable.forPath(spark, path).delete("k IN (0, 9)")
     changes = spark.createDataFrame([(4, 2.0)], "k bigint, n double").localCheckpoint()
-    found = reach(spark, path, bounds(changes, keyed_by("bigint")))
-    assert (found.candidates, found.rows.where("k = 4").count()) == (1, 1)
-    beyond = spark.createDataFrame([(40, 2.0)], "k bigint, n double").localCheckpoint()
-    assert reach(spark, path, bounds(beyond, keyed_by("bigint"))).is_empty == (trouble != "no statistics")
+    table, declared = DeltaTable.forPath(spark, path), keyed_by("bigint")
+    version = int(table.history(1).first()["version"])
+    assert len(Kernel(spark, path).files(version, bounds_of(changes, declared))) == 1
+    assert inside(table, bounds_of(changes, declared)).where("k = 4").count() == 1
+    beyond = bounds_of(spark.createDataFrame([(40, 2.0)], "k bigint, n double").localCheckpoint(), declared)
+    assert len(Kernel(spark, path).files(version, beyond)) == (1 if trouble == "no statistics" else 0)
 
 
 def test_the_widest_gaps_divide_the_ranges(spark: SparkSession) -> None:
@@ -90,10 +105,10 @@ def test_the_widest_gaps_divide_the_ranges(spark: SparkSession) -> None:
     near = [1, 2, 3, 10, None]
     far = [n * 1000 + n % 7 * 10 for n in range(3 * SPANS)]
     changes = spark.createDataFrame([(n, n) for n in near] + [(7, n) for n in far], "a int, b bigint")
-    found = values(changes, ["a", "b"])
-    assert [(span.first, span.last) for span in found["a"].spans] == [("1", "3"), ("7", "7"), ("10", "10")]
+    found = spans_of(changes, ["a", "b"])
+    assert [(span.first, span.last) for span in found["a"].spans] == [(1, 3), (7, 7), (10, 10)]
     assert (found["a"].has_null, found["b"].has_null) == (True, True)
-    spans = [(int(span.first[:-1]), int(span.last[:-1])) for span in found["b"].spans]
+    spans = [(int(span.first), int(span.last)) for span in found["b"].spans]
     assert len(spans) == SPANS
     assert all(any(first <= n <= last for first, last in spans) for n in [*far, 1, 2, 3, 10])
     between = [after[0] - before[1] for before, after in pairwise(spans)]
@@ -112,7 +127,10 @@ def test_nulls_of_a_column_that_is_no_key_have_a_branch_of_their_own(spark: Spar
     rows.write.format("delta").save(str(tmp_path))
     for changed in ((1, 5), (2, None)):
         changes = spark.createDataFrame([changed], "k bigint, n bigint").localCheckpoint()
-        assert changed in [tuple(row) for row in reach(spark, str(tmp_path), bounds(changes, declared)).rows.collect()]
+        bounds = bounds_of(changes, declared)
+        assert changed in [tuple(row) for row in inside(DeltaTable.forPath(spark, str(tmp_path)), bounds).collect()]
+        candidates = Kernel(spark, str(tmp_path)).files(0, bounds)
+        assert changed in [tuple(row) for row in rows_of(spark, tmp_path, candidates)]
 
 
 @pytest.mark.parametrize(
