@@ -119,7 +119,7 @@ class World:
     def records(self) -> list[Record]:
         """The whole topic, as a plain consumer sees it."""
         settings = {"bootstrap.servers": self.broker.address, "group.id": "model", "enable.auto.commit": False}
-        consumer = Consumer(settings)
+        consumer = Consumer(settings | {"log_level": 0})
         try:
             places = [TopicPartition(self.topic, partition, 0) for partition in range(PARTITIONS)]
             wanted = sum(consumer.get_watermark_offsets(place, timeout=30)[1] for place in places)
