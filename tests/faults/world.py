@@ -10,7 +10,7 @@ from confluent_kafka import Producer as KafkaProducer
 
 from tests.faults.events import BY_POSITION, BY_VERSION, KEYS, NOON, PARTITIONS, Order, Producer, Shares
 from tests.faults.model import Difference, Record, Row, committed, compare, expected
-from tests.faults.victim import Victim
+from tests.faults.victim import PATIENCE_SECONDS, Victim
 from tests.support.broker import Broker
 from tests.support.commands import ROOT
 
@@ -99,8 +99,8 @@ class World:
         environment = self.environment | {"ALLUVIUM_DRIVER_JAVA_OPTIONS": self._java if java is None else java}
         return Victim(command, home=self.home, environment=environment, fault=fault)
 
-    def complete(self, job: Victim) -> None:
-        code = job.wait()
+    def complete(self, job: Victim, seconds: float = PATIENCE_SECONDS) -> None:
+        code = job.wait(seconds)
         assert code == 0, f"exit code {code}: {job.output[-2000:]}"
 
     def difference(self, table: Path | None = None) -> Difference:
