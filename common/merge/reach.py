@@ -52,8 +52,8 @@ class Reach:
 
 def fits(changes: DataFrame, table: T.StructType) -> bool:
     """A direct commit casts nothing: where the table was made with other types, the MERGE does it."""
-    kinds = {field.name: field.dataType for field in changes.schema}
-    return all(kinds.get(field.name, field.dataType) == field.dataType for field in table)
+    kinds = {field.name: field.dataType.simpleString() for field in changes.schema}
+    return all(kinds.get(field.name, kind) == kind for field in table for kind in [field.dataType.simpleString()])
 
 
 def reach(spark: SparkSession, path: str, bounds: Sequence[Bound]) -> Reach | None:

@@ -76,8 +76,8 @@ def test_every_row_with_a_key_of_the_batch_is_inside_of_the_bounds(
     chance = random.Random(kind)
     files = [range(start, start + 8) for start in range(0, 100, 10)]
     table = write_files(spark, tmp_path, kind, files)
-    for size in (1, 3, 12):
-        wanted = chance.sample(range(100), size)
+    edges = ([30], [37], [38])
+    for wanted in (*edges, chance.sample(range(100), 3), chance.sample(range(100), 12)):
         changes = spark.createDataFrame([(KINDS[kind](n), -n) for n in wanted], f"k {kind}, n bigint").localCheckpoint()
         bounds = bounds_of(changes, keyed_by(kind))
         held = {n for numbers in files for n in numbers} & set(wanted)
