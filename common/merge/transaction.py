@@ -11,6 +11,7 @@ from typing import Any, cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from common.errors import StateError
 from common.ledger.position import Stamp
 from common.merge.kernel import File
 
@@ -51,7 +52,11 @@ class DirectTransaction:
 
     def fence(self, stamp: Stamp) -> None:
         """A rival under the same id becomes a conflict too. Delta rebuilds the table's state for it."""
-        self._txn.txnVersion(stamp.app_id)
+        if int(self._txn.txnVersion(stamp.app_id)) >= stamp.seq:
+            raise StateError(
+                f"transaction {stamp.seq} was committed by another run",
+                "run one job a table; start this one again, it goes on from the table",
+            )
 
     def read(self, files: Sequence[File]) -> DataFrame:
         """The rows of these files, all of them."""
