@@ -1,7 +1,6 @@
 """What a batch leaves unread: by bounds that every row with one of its keys fulfils, through Delta's own skipping."""
 
 import random
-import shutil
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -11,23 +10,13 @@ from typing import Any
 import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
 
-from common.account.outcome import outcome
-from common.divide.tombstone import DELETED
 from common.errors import ConfigurationError, StateError
-from common.ledger.delta import open_ledger, transaction
-from common.ledger.position import Position
 from common.merge.bounds import SPANS, Bound, bounds_of, spans_of, sql_of
 from common.merge.kernel import File, Kernel
-from common.merge.origin import LINEAGE, ORIGIN
 from common.merge.transaction import DirectTransaction
-from common.merge.upsert import upsert_of
 from common.pipeline.expressions import check_expressions
 from common.pipeline.run_report import Files, read_report
-from common.pipeline.ways import ByMerge, Directly, Task
-from common.settings.locations import location
-from common.settings.pipeline import Pipeline
 from tests.support.trial import Trial, event, pipeline, tombstone
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -162,61 +151,6 @@ def test_a_derived_column_of_a_wrong_type_is_refused(spark: SparkSession) -> Non
     declared = pipeline("t", target={"derived": {"half": "id / 2"}, "immutable": ["half"], "prune_by": ["half"]})
     with pytest.raises(ConfigurationError, match=r"target\.prune_by: 'half' is double"):
         check_expressions(spark, declared)
-
-
-WAYS = {
-    "by position": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
-    "by a sequence": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "sequence": "degrees"}),
-    "with deletes": pipeline("t", source={"null_value": "delete"}, target={"keys": ["id"], "prune_by": ["id"]}),
-    "with lineage": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "lineage": True}),
-    "lineage given up": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_the_direct_way_gives_what_the_merge_gives(spark: SparkSession, tmp_path: Path, way: str) -> None:
-    """Rows, metrics and what found nothing to do: from batches that touch some files, and one that touches none."""
-    declared, chance = WAYS[way], random.Random(way)
-    files = [[(n, f"p{n % 2}", float(n % 5)) for n in range(start, start + 6)] for start in range(0, 60, 10)]
-    origin = F.lit(None).cast(ORIGIN).alias(LINEAGE)
-    for rows in files:
-        stand = spark.createDataFrame(rows, SCHEMA).select("*", *([origin] if "lineage" in way else []))
-        stand.coalesce(1).write.format("delta").mode("append").partitionBy("part").save(str(tmp_path / "direct"))
-    shutil.copytree(tmp_path / "direct", tmp_path / "merge")
-    batches = [chance.sample(range(60), 9), chance.sample(range(20, 40), 4), [100, 101]]
-    for seq, numbers in enumerate(batches, start=1):
-        changes = changes_to(spark, declared, numbers, chance)
-        stamp = Position("trial", 1, seq, "t", "id", {0: seq}, "run")
-        found = {}
-        for name in ("direct", "merge"):
-            table = location(str(tmp_path / name))
-            bounds = bounds_of(changes, declared)
-            if name == "direct":
-                prepared = Task(table, declared, changes, len(numbers), bounds, stamp).prepare()
-                assert isinstance(prepared, Directly)
-            else:
-                target = DeltaTable.forPath(spark, table.uri)
-                prepared = ByMerge(target, changes, upsert_of(declared), declared, sql_of(bounds))
-            with transaction(spark, stamp):
-                prepared.commit(stamp)
-            metrics = open_ledger(spark, table.uri, "trial").metrics(stamp)
-            prospect = prepared.prospect
-            counts = outcome(metrics, superseded=prospect.superseded, absent=prospect.absent)
-            content = sorted(map(str, spark.read.format("delta").load(table.uri).collect()))
-            found[name] = counts, content
-        assert found["direct"] == found["merge"]
-        assert found["direct"][0].inserted > 0
-
-
-SCHEMA = "id bigint, part string, degrees double"
-
-
-def changes_to(spark: SparkSession, declared: Pipeline, numbers: list[int], chance: random.Random) -> DataFrame:
-    rows = [(n, f"p{n % 2}", float(chance.randrange(8)), chance.random() < 0.3) for n in numbers]
-    changes = spark.createDataFrame(rows, f"{SCHEMA}, {DELETED} boolean")
-    if declared.target.lineage:
-        changes = changes.withColumn(LINEAGE, F.struct(*(F.lit(1).cast(f.dataType).alias(f.name) for f in ORIGIN)))
-    return (changes if declared.deletes else changes.drop(DELETED)).localCheckpoint()
 
 
 def pruned(trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **parts: Any) -> Trial:

@@ -1,0 +1,149 @@
+"""Commits of our own: the same as Delta's MERGE where they are allowed, and left to it where they are not."""
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta.exceptions import ConcurrentAppendException, ConcurrentTransactionException
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from common.account.outcome import outcome
+from common.account.tally import AccountingError
+from common.divide.tombstone import DELETED
+from common.errors import StateError
+from common.ledger.delta import open_ledger, transaction
+from common.ledger.position import Position
+from common.merge.bounds import bounds_of, sql_of
+from common.merge.origin import LINEAGE, ORIGIN
+from common.merge.transaction import DirectTransaction
+from common.merge.upsert import upsert_of
+from common.pipeline.ways import ByMerge, Directly, OnlyPosition, Task, Way
+from common.settings.locations import location
+from common.settings.pipeline import Pipeline
+from tests.support.trial import pipeline
+
+SCHEMA = "id bigint, part string, degrees double"
+WAYS = {
+    "by position": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
+    "by a sequence": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "sequence": "degrees"}),
+    "with deletes": pipeline("t", source={"null_value": "delete"}, target={"keys": ["id"], "prune_by": ["id"]}),
+    "with lineage": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "lineage": True}),
+    "lineage given up": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_direct_way_gives_what_the_merge_gives(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """Rows, metrics and what found nothing to do: from batches that touch some files, and one that touches none."""
+    declared, chance = WAYS[way], random.Random(way)
+    files = [[(n, f"p{n % 2}", float(n % 5)) for n in range(start, start + 6)] for start in range(0, 60, 10)]
+    origin = F.lit(None).cast(ORIGIN).alias(LINEAGE)
+    for rows in files:
+        stand = spark.createDataFrame(rows, SCHEMA).select("*", *([origin] if "lineage" in way else []))
+        stand.coalesce(1).write.format("delta").mode("append").partitionBy("part").save(str(tmp_path / "direct"))
+    shutil.copytree(tmp_path / "direct", tmp_path / "merge")
+    batches = [chance.sample(range(60), 9), chance.sample(range(20, 40), 4), [100, 101]]
+    for seq, numbers in enumerate(batches, start=1):
+        changes = changes_to(spark, declared, numbers, chance)
+        stamp = stamped(seq)
+        found = {}
+        for name in ("direct", "merge"):
+            table = location(str(tmp_path / name))
+            bounds = bounds_of(changes, declared)
+            if name == "direct":
+                way_there: Way = Task(table, declared, changes, len(numbers), bounds, stamp).prepare()
+                assert isinstance(way_there, Directly)
+            else:
+                target = DeltaTable.forPath(spark, table.uri)
+                way_there = ByMerge(target, changes, upsert_of(declared), declared, sql_of(bounds))
+            with transaction(spark, stamp):
+                way_there.commit(stamp)
+            metrics = open_ledger(spark, table.uri, "trial").metrics(stamp)
+            prospect = way_there.prospect
+            counts = outcome(metrics, superseded=prospect.superseded, absent=prospect.absent)
+            content = sorted(map(str, spark.read.format("delta").load(table.uri).collect()))
+            found[name] = counts, content
+        assert found["direct"] == found["merge"]
+        assert found["direct"][0].inserted > 0
+
+
+def changes_to(spark: SparkSession, declared: Pipeline, numbers: list[int], chance: random.Random) -> DataFrame:
+    rows = [(n, f"p{n % 2}", float(chance.randrange(8)), chance.random() < 0.3) for n in numbers]
+    changes = spark.createDataFrame(rows, f"{SCHEMA}, {DELETED} boolean")
+    if declared.target.lineage:
+        changes = changes.withColumn(LINEAGE, F.struct(*(F.lit(1).cast(f.dataType).alias(f.name) for f in ORIGIN)))
+    return (changes if declared.deletes else changes.drop(DELETED)).localCheckpoint()
+
+
+def stamped(seq: int) -> Position:
+    return Position("trial", 1, seq, "t", "id", {0: seq}, "run")
+
+
+def table_of(spark: SparkSession, path: Path, *rows: tuple[int, str, float], **properties: str) -> None:
+    frame = spark.createDataFrame(rows or [(1, "a", 1.0), (2, "a", 2.0)], SCHEMA).coalesce(1)
+    frame.write.format("delta").mode("append").options(**properties).save(str(path))
+
+
+def prepared(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: str = SCHEMA) -> Way:
+    changes = spark.createDataFrame(rows, schema).localCheckpoint()
+    declared = WAYS["by position"]
+    bounds = bounds_of(changes, declared)
+    return Task(location(str(path)), declared, changes, len(rows), bounds, stamped(1)).prepare()
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{"delta.enableChangeDataFeed": "true"}, {"delta.enableRowTracking": "true"}],
+    ids=["change feed", "row tracking"],
+)
+def test_what_only_delta_knows_how_to_keep_is_left_to_its_merge(
+    spark: SparkSession, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table_of(spark, tmp_path, **properties)
+    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), ByMerge)
+    assert isinstance(prepared(spark, tmp_path, (7, "a", 1.5)), Directly)
+
+
+def test_deletion_vectors_and_other_types_are_left_to_the_merge(spark: SparkSession, tmp_path: Path) -> None:
+    table_of(spark, tmp_path, **{"delta.enableDeletionVectors": "true"})
+    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), Directly)
+    other = f"{SCHEMA.replace('double', 'float')}"
+    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5), schema=other), ByMerge)
+    DeltaTable.forPath(spark, str(tmp_path)).delete("id = 2")
+    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), ByMerge)
+
+
+def test_a_key_that_stands_twice_stops_the_commit(spark: SparkSession, tmp_path: Path) -> None:
+    table_of(spark, tmp_path, (1, "a", 1.0), (1, "b", 1.0))
+    with pytest.raises(AccountingError, match="1 rows were to be merged, 2 found what to do"):
+        prepared(spark, tmp_path, (1, "a", 1.5))
+
+
+@pytest.mark.parametrize("rows", [[(1, "a", 1.5)], [(7, "a", 1.5)]], ids=["rewrite", "append"])
+def test_a_commit_of_anybody_else_in_between_is_a_conflict(
+    spark: SparkSession, tmp_path: Path, rows: list[tuple[int, str, float]]
+) -> None:
+    """Also where nothing is rewritten: the other one may have brought the very key that was proved absent."""
+    table_of(spark, tmp_path)
+    way = prepared(spark, tmp_path, *rows)
+    table_of(spark, tmp_path, (7, "a", 7.0))
+    with pytest.raises(ConcurrentAppendException), transaction(spark, stamped(1)):
+        way.commit(stamped(1))
+    assert DeltaTable.forPath(spark, str(tmp_path)).toDF().count() == 3
+
+
+def test_34_without_a_lock_a_rival_under_the_same_transaction_meets_the_fence(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table_of(spark, tmp_path)
+    slower, faster = DirectTransaction(spark, str(tmp_path)), DirectTransaction(spark, str(tmp_path))
+    slower.fence(stamped(1))
+    OnlyPosition(faster).commit(stamped(1))
+    with pytest.raises(ConcurrentTransactionException):
+        OnlyPosition(slower).commit(stamped(1))
+    with pytest.raises(StateError, match="transaction 1 was committed by another run"):
+        DirectTransaction(spark, str(tmp_path)).fence(stamped(1))
