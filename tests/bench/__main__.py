@@ -27,7 +27,7 @@ from kafka_docker.embedded.ports import free_port
 from submit.jars import LOCK, read_lock
 from submit.package import zipped
 from tests.bench.catch_up import BASE, catch_up
-from tests.bench.cells import ALL, Base, Cell, full_cells, quick_cells, selected
+from tests.bench.cells import ALL, Base, Cell, full_cells, quick_cells, seconds_of, selected
 from tests.bench.data import BYTES_A_SCALE, Bases, has_room
 from tests.bench.heap import Heap
 from tests.bench.memory import merge_with_small_heap
@@ -107,8 +107,8 @@ def with_room(cells: Sequence[Cell], result: Result) -> list[Cell]:
 def measure(stage: Stage, cells: Sequence[Cell], kept: Kept, plays: Plays) -> None:
     missing = [cell for cell in cells if cell.name not in kept.result.cells]
     for number, cell in enumerate(missing):
-        left = sum(each.seconds(plays.total) for each in missing[number:])
-        tell(f"{cell.name}: {len(cell.contenders)} contenders; about {left / 60:.0f} minutes of rounds left")
+        left = seconds_of(missing[number:], plays.total)
+        tell(f"{cell.name}: {len(cell.contenders)} contenders; about {left / 60:.0f} minutes left for the cells")
         began = monotonic()
         kept.result.cells[cell.name] = play(cell, stage, plays)
         kept.keep()

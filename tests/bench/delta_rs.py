@@ -22,7 +22,10 @@ WAIT_SECONDS = 30.0
 
 
 class DeltaRs:
-    """Its consumer and its table stay open, as in a long-lived process."""
+    """Its consumer and its table stay open, as in a long-lived process.
+
+    With its default of a streamed source it does not look at the source's own values: alone, it reads every file.
+    """
 
     in_jvm = False
     table: DeltaCopy
@@ -53,8 +56,6 @@ class DeltaRs:
                     condition(sent, is_bounded=self.is_bounded),
                     source_alias="s",
                     target_alias="t",
-                    # Streamed, it would not look at the source's own values to leave files unread.
-                    streamed_exec=False,
                 )
                 .when_matched_update_all()
                 .when_not_matched_insert_all()

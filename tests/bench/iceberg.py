@@ -24,6 +24,7 @@ FORMAT = "3"
 def ensure_base(spark: SparkSession, delta: DeltaBase) -> str:
     """The table of the base, written once; creating it is one commit."""
     name = f"{BASES}.{word(delta.base.name)}_{delta.digest.rows}_{delta.digest.hashes}"
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {BASES}")
     if not spark.catalog.tableExists(name):
         rows = spark.read.format("delta").load(str(delta.path))
         spread = rows.repartition("month") if is_partitioned(delta.base) else rows
@@ -48,6 +49,7 @@ class IcebergCopy:
         spark = place.spark
         origin = load(spark, ensure_base(spark, place.base))
         partitioned = "PARTITIONED BY (month)" if is_partitioned(place.base.base) else ""
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {COPIES}")
         spark.sql(f"DROP TABLE IF EXISTS {self.name}")
         spark.sql(
             f"CREATE TABLE {self.name} ({SCHEMA}) USING iceberg {partitioned} TBLPROPERTIES "

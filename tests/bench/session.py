@@ -58,4 +58,4 @@ def new_session(spark: SparkSession, settings: dict[str, str]) -> SparkSession:
 def activate(session: SparkSession) -> None:
     """Delta takes what is not said otherwise, its snapshots' partitions for one, from the thread's active session."""
     jvm = cast("Any", session._jvm)
-    jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
