@@ -26,6 +26,9 @@ from common.session import start_session
     "--give-up", type=click.FloatRange(min=0), default=180, show_default=True, help="batch: quiet seconds to end."
 )
 @click.option("--trigger", default="available-now", show_default=True, help="stream: available-now, or '10 seconds'.")
+@click.option(
+    "--check-pruning", is_flag=True, help="Prove for each batch that what it left unread has none of its keys."
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan of the next batch, settle nothing.")
 def main(
     *,
@@ -38,10 +41,11 @@ def main(
     wait: float,
     give_up: float,
     trigger: str,
+    check_pruning: bool,
     dry_run: bool,
 ) -> None:
     """Merge the events of TOPIC on BROKERS into the Delta table DELTA_DIR. A bare host means port 9092."""
-    given = resolve_inputs(name, delta_dir, brokers, topic_name)
+    given = resolve_inputs(name, delta_dir, brokers, topic_name, check_pruning=check_pruning)
     spark_trigger = Trigger.parse(trigger)
     with job_lock(given.table):
         print("Reading the delta table from disk...")

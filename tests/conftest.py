@@ -12,6 +12,8 @@ from tests.support.broker import Broker
 from tests.support.trial import Trial, load_trial_base
 
 ROOT = Path(__file__).resolve().parent.parent
+# To compile a query takes longer than to run it on a few rows. What runs through submit/ compiles, as users' jobs do.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @pytest.fixture(scope="session")
@@ -57,13 +59,25 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """For what decides on values: by the code that users' jobs run."""
+    for key in INTERPRETED:
+        spark.conf.unset(key)
+    yield
+    for key, value in INTERPRETED.items():
+        spark.conf.set(key, value)
+
+
 def of_tests(work: Path) -> dict[str, str]:
-    """The jars, and what makes a session of many short queries quick: one compiler tier, one task a core, no UI."""
+    """The jars, and what makes a session of many short queries quick: one compiler tier, plans that are interpreted,
+    one task a core, no UI."""
     log4j = f"-Dlog4j2.configurationFile=file:{ROOT}/conf/log4j2.properties -Dalluvium.log={work}/spark.log"
     return {
         "spark.jars": ",".join(sorted(str(jar) for jar in (ROOT / "build" / "jars" / "spark").glob("*.jar"))),
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dalluvium.run=tests {log4j}",
         "spark.master": "local[2]",
+        **INTERPRETED,
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.ui.enabled": "false",

@@ -35,8 +35,9 @@ def outcome(metrics: Mapping[str, str], *, superseded: int, absent: int) -> Outc
     def metric(name: str) -> int:
         return int(metrics.get(name, "0"))
 
+    merged = "numTargetRowsInserted" in metrics
     return Outcome(
-        inserted=metric("numTargetRowsInserted"),
+        inserted=metric("numTargetRowsInserted" if merged else "numOutputRows"),
         updated=metric("numTargetRowsUpdated"),
         deleted=metric("numTargetRowsDeleted"),
         superseded=superseded,
@@ -44,13 +45,13 @@ def outcome(metrics: Mapping[str, str], *, superseded: int, absent: int) -> Outc
     )
 
 
-def files_touched(metrics: Mapping[str, str], in_table: int) -> FilesTouched:
-    """Nothing bounds the MERGE by literals: where it had something to merge, every file was a candidate."""
+def files_touched(metrics: Mapping[str, str], in_table: int, candidates: int | None) -> FilesTouched:
+    """Without a bound every file was a candidate, where there was something to merge."""
     merged = "numTargetFilesAdded" in metrics
     return FilesTouched(
         in_table=in_table,
-        candidates=in_table if merged else 0,
-        added=int(metrics.get("numTargetFilesAdded", "0")),
+        candidates=candidates if candidates is not None else in_table if merged else 0,
+        added=int(metrics.get("numTargetFilesAdded" if merged else "numFiles", "0")),
         removed=int(metrics.get("numTargetFilesRemoved", "0")),
     )
 

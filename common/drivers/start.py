@@ -26,15 +26,16 @@ class Inputs:
     pipeline: Pipeline
     table: Location
     topic: Topic
+    check_pruning: bool = False
 
 
-def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str) -> Inputs:
+def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str, *, check_pruning: bool = False) -> Inputs:
     """Everything that can be wrong with the arguments, before Spark starts and before anything is locked."""
     pipeline, table = read_pipeline(name), location(delta_dir)
     require_delta_table(table)
     topic = Topic(bootstrap(brokers), topic_name, access=access(pipeline.source.kafka))
     topic.describe()
-    return Inputs(pipeline, table, topic)
+    return Inputs(pipeline, table, topic, check_pruning)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def start_from_table(spark: SparkSession, given: Inputs) -> Start:
     pipeline, table, topic = given.pipeline, given.table, given.topic
     check_expressions(spark, pipeline)
     found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
-    return Start(Settling(pipeline, table, topic, found.topic_id), found.position, found.available)
+    settling = Settling(pipeline, table, topic, found.topic_id, check_pruning=given.check_pruning)
+    return Start(settling, found.position, found.available)
 
 
 def take_over(spark: SparkSession, start: Start) -> None:

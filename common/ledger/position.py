@@ -89,6 +89,16 @@ def first_position(pipeline: str, epoch: int, topic: str) -> Position:
     return Position(pipeline, epoch, 0, topic, None, {}, run_id())
 
 
+def position_in(text: str | None) -> Position | None:
+    """What a commit's metadata say, or None where they are missing or somebody else's."""
+    try:
+        content = json.loads(text or "null")
+    except ValueError:
+        return None
+    is_ours = isinstance(content, dict) and "alluvium" in content
+    return from_metadata(text) if is_ours and text is not None else None
+
+
 def from_metadata(text: str) -> Position:
     content = json.loads(text)
     if content.get("alluvium") != FORMAT:

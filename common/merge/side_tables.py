@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from common.divide.fate import FATE, LATE, QUARANTINED
 from common.divide.verdict import MESSAGE, REASON
 from common.ledger.commits import Commits
-from common.ledger.ledger import Ledger
-from common.ledger.position import Position
+from common.ledger.ledger import Ledger, TableLog
+from common.ledger.position import Position, position_in
 from common.read.kafka import RECORD
 
 QUARANTINE_TABLE = "_quarantine"
@@ -65,11 +65,21 @@ def rows_appended(spark: SparkSession, path: str, position: Position) -> int:
 def undo_provisional(spark: SparkSession, table: str, ledger: Ledger) -> None:
     """Remove what dead runs wrote for transactions that never came, of whatever epoch of this pipeline."""
     for suffix in (QUARANTINE_TABLE, LATE_TABLE):
-        if DeltaTable.isDeltaTable(spark, f"{table}{suffix}"):
-            side = DeltaTable.forPath(spark, f"{table}{suffix}")
-            provisional = is_provisional(ledger)
-            if not side.toDF().where(provisional).isEmpty():
-                side.delete(provisional)
+        path = f"{table}{suffix}"
+        if DeltaTable.isDeltaTable(spark, path) and may_be_provisional(Commits(spark, path), ledger):
+            DeltaTable.forPath(spark, path).delete(is_provisional(ledger))
+
+
+def may_be_provisional(side: TableLog, ledger: Ledger) -> bool:
+    """By the log alone, because every start asks: only the newest append of a pipeline can lack its transaction, since
+    what an older run left was removed before a newer one appended. Where the log does not tell, the rows will."""
+    for commit in side.backwards():
+        if commit.replaces_content:
+            return True
+        appended = position_in(commit.info.get("userMetadata"))
+        if appended is not None and appended.pipeline == ledger.pipeline:
+            return appended.seq > ledger.committed().get(appended.epoch, -1)
+    return True
 
 
 def is_provisional(ledger: Ledger) -> Column:

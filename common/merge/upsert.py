@@ -35,10 +35,11 @@ def by_sequence(sequence: str) -> str:
     return f"t.{quoted(sequence)} IS NULL OR s.{quoted(sequence)} > t.{quoted(sequence)}"
 
 
-def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert) -> None:
+def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert, bound: str | None = None) -> None:
     """Delete what is to be deleted, update what is older, insert what is not there.
 
-    `changes` holds one row per key, its keys never null.
+    `changes` holds one row per key, its keys never null. `bound` is a condition that every row with one of these keys
+    fulfils: it leaves files unread.
     """
     values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in upsert.columns}
     if has_lineage(table):
@@ -46,7 +47,7 @@ def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert) -> None:
         values[quoted(LINEAGE)] = f"s.{quoted(LINEAGE)}" if upsert.lineage else "NULL"
     keys = {quoted(key) for key in upsert.keys}
     updates = {name: value for name, value in values.items() if name not in keys}
-    merge = table.alias("t").merge(changes.alias("s"), same_key(upsert.keys))
+    merge = table.alias("t").merge(changes.alias("s"), both(same_key(upsert.keys), bound))
     # The guard stands only in WHEN MATCHED: in ON, an older event would not match and be inserted as a second row.
     if upsert.deletes:
         merge = (
@@ -59,24 +60,31 @@ def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert) -> None:
     merge.execute()
 
 
-def both(condition: str, guard: str | None) -> str:
-    return condition if guard is None else f"{condition} AND ({guard})"
+def both(condition: str, other: str | None) -> str:
+    return condition if other is None else f"{condition} AND ({other})"
 
 
-def count_superseded(table: DeltaTable, changes: DataFrame, keys: Sequence[str], sequence: str) -> int:
+def append_changes(path: str, changes: DataFrame, upsert: Upsert) -> None:
+    """The same, where the table has a row for none of the keys: there is nothing to join with."""
+    added = changes.where(~F.col(DELETED)) if upsert.deletes else changes
+    columns = [*upsert.columns, *([LINEAGE] if upsert.lineage else [])]
+    added.select(*columns).write.format("delta").mode("append").save(path)
+
+
+def count_superseded(rows: DataFrame, changes: DataFrame, keys: Sequence[str], sequence: str) -> int:
     """Events that a newer row of the table keeps out, counted on their own and not as what the MERGE left over."""
     if sequence == POSITION:
         return 0
     on = f"({same_key(keys)}) AND s.{quoted(sequence)} <= t.{quoted(sequence)}"
-    return changes.alias("s").join(table.toDF().alias("t"), on=F.expr(on), how="left_semi").count()
+    return changes.alias("s").join(rows.alias("t"), on=F.expr(on), how="left_semi").count()
 
 
-def count_absent(table: DeltaTable, changes: DataFrame, keys: Sequence[str]) -> int:
+def count_absent(rows: DataFrame, changes: DataFrame, keys: Sequence[str]) -> int:
     """Deletes of keys that the table does not have, counted on their own too."""
     deletions = changes.where(F.col(DELETED))
     if deletions.isEmpty():
         return 0
-    return deletions.alias("s").join(table.toDF().alias("t"), on=F.expr(same_key(keys)), how="left_anti").count()
+    return deletions.alias("s").join(rows.alias("t"), on=F.expr(same_key(keys)), how="left_anti").count()
 
 
 def same_key(keys: Sequence[str]) -> str:

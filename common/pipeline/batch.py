@@ -54,6 +54,7 @@ class Settling:
     table: Location
     topic: Topic
     topic_id: str
+    check_pruning: bool = False
 
 
 def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataFrame, times: StageTimes) -> BatchResult:
@@ -72,7 +73,8 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     fault_point("accounted")
     following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
     ledger = open_ledger(rows.sparkSession, settling.table.uri, settling.pipeline.name)
-    committed = commit(Step(settling.pipeline, settling.table, position, following), ledger, judged, fates, times)
+    step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
+    committed = commit(step, ledger, judged, fates, times)
     fault_point("checked")
     with times.stage("copy"):
         ledger.copy(following)

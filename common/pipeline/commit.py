@@ -14,7 +14,6 @@ from delta.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
-from delta.tables import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,8 +30,10 @@ from common.ledger.delta import transaction
 from common.ledger.ledger import Ledger
 from common.ledger.lock import commit_lock
 from common.ledger.position import Position
+from common.merge.bounds import bounds
 from common.merge.deleted_keys import remember_deleted
 from common.merge.origin import LINEAGE, ensure_lineage, origin
+from common.merge.reach import Reach, reach
 from common.merge.side_tables import (
     LATE_TABLE,
     QUARANTINE_TABLE,
@@ -41,7 +42,14 @@ from common.merge.side_tables import (
     rows_appended,
     undo_provisional,
 )
-from common.merge.upsert import append_nothing, count_absent, count_superseded, merge_latest, upsert_of
+from common.merge.upsert import (
+    append_changes,
+    append_nothing,
+    count_absent,
+    count_superseded,
+    merge_latest,
+    upsert_of,
+)
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
@@ -68,6 +76,7 @@ class Step:
     table: Location
     before: Position
     after: Position
+    check_pruning: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,13 +97,13 @@ def commit(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int],
                 write_beside(step, ledger, judged, fates)
             files = ledger.files()
             with times.stage("merge"):
-                kept_out = commit_with_retries(step, ledger, changes_of(judged, step), to_merge=fates[MERGE])
+                found_before = commit_with_retries(step, ledger, changes_of(judged, step), to_merge=fates[MERGE])
     fault_point("committed")
     with times.stage("check"):
         metrics = ledger.metrics(step.after)
-        found = outcome(metrics, superseded=kept_out.superseded, absent=kept_out.absent)
+        found = outcome(metrics, superseded=found_before.superseded, absent=found_before.absent)
         check_outcome(found, fates[MERGE])
-    return Committed(found, files_touched(metrics, files))
+    return Committed(found, files_touched(metrics, files, found_before.candidates))
 
 
 @contextmanager
@@ -147,36 +156,55 @@ def remember(step: Step, ledger: Ledger, judged: DataFrame) -> None:
 
 
 @dataclass(frozen=True)
-class KeptOut:
-    """Changes that find nothing to do: a newer row stands, or there is no row to delete."""
+class FoundBefore:
+    """What the table held for a batch when it was committed: files that it might touch, and rows that kept changes out:
+    a newer one stood, or there was none to delete."""
 
+    candidates: int | None
     superseded: int
     absent: int
 
 
-def count_kept_out(step: Step, changes: DataFrame) -> KeptOut:
+def refuse_strays(found: Reach, changes: DataFrame, pipeline: Pipeline) -> None:
+    """The proof that pruned and unpruned give the same table, on the user's own data: no row with a key of the batch
+    lies outside of its bounds. It reads the whole table."""
+    keys = pipeline.target.keys
+    for row in found.strays(changes, keys).limit(1).collect():
+        key = ", ".join(f"{name}={row[name]}" for name in keys)
+        raise StateError(
+            f"key {key} has a row outside of its batch's bounds: a column of target.prune_by has changed for it",
+            "nothing was committed; take that column out of target.immutable and target.prune_by",
+        )
+
+
+def look_before(step: Step, changes: DataFrame, found: Reach) -> FoundBefore:
     target = step.pipeline.target
-    table = DeltaTable.forPath(changes.sparkSession, step.table.uri)
-    return KeptOut(
-        superseded=count_superseded(table, changes, target.keys, target.sequence),
-        absent=count_absent(table, changes, target.keys) if step.pipeline.deletes else 0,
+    return FoundBefore(
+        candidates=found.candidates,
+        superseded=0 if found.is_empty else count_superseded(found.rows, changes, target.keys, target.sequence),
+        absent=count_absent(found.rows, changes, target.keys) if step.pipeline.deletes else 0,
     )
 
 
-def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_merge: int) -> KeptOut:
-    """The same rows until they are in, or until it is clear that they cannot be. Gives what found nothing to do."""
+def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_merge: int) -> FoundBefore:
+    """The same rows until they are in, or until it is clear that they cannot be."""
     spark = changes.sparkSession
     ensure_lineage(spark, step.table.uri, step.pipeline)
+    bound = bounds(changes, step.pipeline) if to_merge else None
     for attempt in range(1, ATTEMPTS + 1):
         refuse_moved(ledger, step.before)
-        kept_out = count_kept_out(step, changes)
+        # Anew for each attempt: what a rival has written meanwhile may hold a key of the batch.
+        found = reach(spark, step.table.uri, bound)
+        if step.check_pruning:
+            refuse_strays(found, changes, step.pipeline)
+        before = look_before(step, changes, found)
         fault_point("merge")
         try:
-            write(step, changes, to_merge)
+            write(step, found, changes, to_merge)
         except (PySparkException, Py4JError) as error:
             if ledger.has(step.after):
                 log.warning("the commit had landed although its answer was lost", seq=step.after.seq)
-                return kept_out
+                return before
             if attempt == ATTEMPTS or not isinstance(error, CONFLICTS):
                 # A rival is the better error; Delta's own says only that somebody was faster.
                 refuse_moved(ledger, step.before)
@@ -184,7 +212,7 @@ def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_me
             log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
             time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
         else:
-            return kept_out
+            return before
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -198,11 +226,13 @@ def refuse_moved(ledger: Ledger, position: Position) -> None:
         )
 
 
-def write(step: Step, changes: DataFrame, to_merge: int) -> None:
+def write(step: Step, found: Reach, changes: DataFrame, to_merge: int) -> None:
     """The transaction is set anew for each attempt: Delta may have cleared it before the commit failed."""
-    spark = changes.sparkSession
-    with transaction(spark, step.after):
-        if to_merge:
-            merge_latest(DeltaTable.forPath(spark, step.table.uri), changes, upsert_of(step.pipeline))
+    path, upsert = step.table.uri, upsert_of(step.pipeline)
+    with transaction(changes.sparkSession, step.after):
+        if not to_merge:
+            append_nothing(changes.sparkSession, path)
+        elif found.is_empty and found.fits(changes):
+            append_changes(path, changes, upsert)
         else:
-            append_nothing(spark, step.table.uri)
+            merge_latest(found.table, changes, upsert, found.bound)

@@ -7,24 +7,34 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from common.account.keys import age
+from common.divide.fate import is_late, pipeline_verdicts
+from common.divide.tombstone import DELETED
 from common.errors import ConfigurationError, first_line
-from common.pipeline.judge import with_fates
-from common.settings.pipeline import Pipeline
+from common.pipeline.judge import with_derived
+from common.read.kafka import RECORD, RECORD_DDL
+from common.settings.pipeline import PRUNABLE, Pipeline
 
 
 def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
     """It must mean something to Spark, and the same whenever it is asked."""
-    nothing = spark.createDataFrame(
-        [], "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
-    )
+    nothing = spark.createDataFrame([], f"{RECORD} {RECORD_DDL}, {DELETED} boolean, {pipeline.source.ddl}")
     try:
-        judged = with_fates(nothing, pipeline)
+        events = with_derived(nothing, pipeline)
+        events.select(*(verdict.applies for verdict in pipeline_verdicts(pipeline)), is_late(pipeline))
+        events.groupBy(*pipeline.target.keys).agg(F.max(age(pipeline.target.sequence)))
     except (AnalysisException, ParseException) as error:
         raise ConfigurationError(
             f"pipeline '{pipeline.name}': {first_line(error)}", "correct its derived columns or rules"
         ) from error
+    for name in pipeline.target.prune_by:
+        if (kind := events.schema[name].dataType.simpleString()) not in PRUNABLE:
+            raise ConfigurationError(
+                f"pipeline '{pipeline.name}': target.prune_by: '{name}' is {kind}",
+                f"prune by a column that is {', '.join(PRUNABLE)}",
+            )
     for place, sql in expressions(pipeline):
-        if not is_repeatable(judged, sql):
+        if not is_repeatable(events, sql):
             raise ConfigurationError(
                 f"pipeline '{pipeline.name}': {place} = '{sql}' gives another value at each run",
                 "derive it from the event alone: a batch that is read again must give the same rows",

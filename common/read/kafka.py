@@ -11,6 +11,7 @@ from common.plan.offsets import Offsets, Plan, to_json
 # Where a record itself is kept, so that an event may have columns called key, offset or timestamp too.
 RECORD = "_record"
 RECORD_FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp")
+RECORD_DDL = "struct<key: binary, value: binary, topic: string, partition: int, offset: bigint, timestamp: timestamp>"
 # Every wait on a broker. Where to read is asked twice, so a broker that is gone ends a batch after two of them.
 WAIT_SECONDS = 30.0
 

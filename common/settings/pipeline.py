@@ -13,6 +13,8 @@ from common.settings.secrets import reference
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KIND = re.compile(r"string|boolean|int|bigint|float|double|date|timestamp|decimal\(\d+,\d+\)")
+# What Delta skips files by with certainty: no NaN, no scale that a literal could miss.
+PRUNABLE = ("int", "bigint", "date", "timestamp", "string")
 # The order of events is their place in the topic, unless a column says it.
 POSITION = "position"
 DURATION = re.compile(r"(?P<number>[1-9]\d*)(?P<unit>[smhd])")
@@ -115,6 +117,8 @@ class Target(Section):
     lineage: bool = False
     derived: dict[Column, str] = {}
     partition_by: list[Column] = []
+    immutable: list[Column] = []
+    prune_by: list[Column] = []
     properties: dict[str, str] = {}
 
 
@@ -154,7 +158,9 @@ class Pipeline(Section):
     def columns_exist(self) -> Self:
         refuse_ambiguous(self)
         known = self.columns
-        named = {"target.keys": self.target.keys, "target.partition_by": self.target.partition_by}
+        named = {
+            f"target.{part}": getattr(self.target, part) for part in ("keys", "partition_by", "immutable", "prune_by")
+        }
         if self.target.sequence != POSITION:
             named["target.sequence"] = [self.target.sequence]
         if self.late is not None:
@@ -164,6 +170,7 @@ class Pipeline(Section):
                 if name not in known:
                     raise ValueError(f"{part}: no column '{name}'{nearest(name, known)}")
         refuse_unclear_deletes(self)
+        refuse_unsound_pruning(self)
         return self
 
     @property
@@ -192,6 +199,19 @@ def refuse_unclear_deletes(pipeline: Pipeline) -> None:
             f"source.null_value: 'delete' finds the row by the message key, and key '{derived[0]}' is derived; "
             "let target.keys name columns of source.columns only"
         )
+
+
+def refuse_unsound_pruning(pipeline: Pipeline) -> None:
+    """Where a key's row may have another value than the batch, the MERGE would not find it, and insert a second."""
+    target = pipeline.target
+    for name in target.prune_by:
+        if name not in {*target.keys, *target.immutable}:
+            raise ValueError(
+                f"target.prune_by: '{name}' is not a key; list it in target.immutable if it never changes for a key"
+            )
+        kind = pipeline.source.columns.get(name)
+        if kind is not None and kind not in PRUNABLE:
+            raise ValueError(f"target.prune_by: '{name}' is {kind}; columns to prune by are {', '.join(PRUNABLE)}")
 
 
 def refuse_ambiguous(pipeline: Pipeline) -> None:

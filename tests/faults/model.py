@@ -45,9 +45,9 @@ def expected(base: Iterable[Row], records: Iterable[Record], *, by_position: boo
             if by_position:
                 bury(found, record)
             continue
-        reason, event = judged(record.value)
+        reason, event = judged(record.value, by_position=by_position)
         if reason is None and event is not None:
-            reason = wrong_time(event["at"], record.time)
+            reason = wrong_time(event.get("at"), record.time)
         if reason == "LATE":
             found.late.add(record.place)
         elif reason is not None:
@@ -66,7 +66,7 @@ def bury(found: Expectation, record: Record) -> None:
         found.quarantined[record.place] = "BAD_KEY"
 
 
-def judged(value: bytes) -> tuple[str | None, dict | None]:
+def judged(value: bytes, *, by_position: bool) -> tuple[str | None, dict | None]:
     try:
         text = value.decode()
     except UnicodeDecodeError:
@@ -75,20 +75,22 @@ def judged(value: bytes) -> tuple[str | None, dict | None]:
         event = json.loads(text)
     except ValueError:
         return "NOT_JSON", None
-    return judged_event(event) if isinstance(event, dict) else ("NOT_AN_OBJECT", None)
+    return judged_event(event, by_position=by_position) if isinstance(event, dict) else ("NOT_AN_OBJECT", None)
 
 
-def judged_event(event: dict) -> tuple[str | None, dict | None]:
+def judged_event(event: dict, *, by_position: bool) -> tuple[str | None, dict | None]:
     if not isinstance(event.get("id"), int | None):
         return "WRONG_TYPE", None
     if event.get("id") is None:
         return "NULL_KEY", None
-    if event.get("version") is None:
+    if event.get("version") is None and not by_position:
         return "NULL_SEQUENCE", None
     return ("RULE_plausible", None) if event["degrees"] >= 100 else (None, event)
 
 
-def wrong_time(at: str, arrived: datetime) -> str | None:
+def wrong_time(at: str | None, arrived: datetime) -> str | None:
+    if at is None:
+        return "NO_TIME"
     behind = arrived - datetime.fromisoformat(at)
     if behind < -timedelta(hours=1):
         return "FUTURE"

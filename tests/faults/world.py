@@ -15,8 +15,12 @@ from tests.support.broker import Broker
 from tests.support.commands import ROOT
 
 MAX_RECORDS = 150
-# A JVM that will not live long compiles little and shows no pages. Small files give compaction something to do.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.ui.enabled=false"
+# A JVM that will not live long compiles little, neither code nor queries, and shows no pages.
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.ui.enabled=false "
+    "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
+)
+# They give compaction something to do.
 SMALL_FILES = "-Dspark.sql.files.maxRecordsPerFile=25"
 BASE: list[Row] = [(key, f"p{key % 4}", 0, 0.5) for key in range(0, KEYS, 2)]
 

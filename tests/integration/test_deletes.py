@@ -12,13 +12,9 @@ from common.pipeline.base_load import load_base
 from common.pipeline.run_report import Counts, read_report
 from common.settings.environment import run_id
 from common.settings.locations import location
-from tests.support.trial import Trial, event, pipeline
+from tests.support.trial import Trial, event, pipeline, tombstone
 
 BASE = {(1, "a", 1.0), (2, "a", 2.0)}
-
-
-def tombstone(identity: int, part: str) -> tuple[bytes, None]:
-    return event(identity, part, None)[0], None
 
 
 @pytest.fixture(autouse=True)

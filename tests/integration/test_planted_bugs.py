@@ -165,7 +165,8 @@ def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.Mon
 
     def guarding(*given: Any) -> None:
         """By a column that this pipeline's events are not ordered by: the older of two is left as it was."""
-        merge(*given[:-1], replace(given[-1], guard=by_sequence("degrees")))
+        table, changes, upsert, bound = given
+        merge(table, changes, replace(upsert, guard=by_sequence("degrees")), bound)
 
     def keeping_quiet(*given: Any) -> dict[str, str]:
         return metrics(*given) | {"numTargetRowsInserted": "0"}

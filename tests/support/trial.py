@@ -52,6 +52,10 @@ def event(identity: int, part: str, degrees: float | None, **more: str) -> tuple
     return key, json.dumps({"id": identity, "part": part, "degrees": degrees, **more}).encode()
 
 
+def tombstone(identity: int, part: str) -> tuple[bytes, None]:
+    return event(identity, part, None)[0], None
+
+
 def load_trial_base(spark: SparkSession, folder: Path) -> Path:
     """A table of the base rows, loaded once and copied for each trial."""
     spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
@@ -75,6 +79,7 @@ class Trial:
         self.spark, self.broker, self.topic = spark, broker, topic
         self.pipeline = pipeline(topic)
         self.patience_seconds = 10.0
+        self.check_pruning = False
         self.table: Location = location(str(folder / "table"))
         shutil.copytree(loaded, folder / "table")
 
@@ -92,7 +97,7 @@ class Trial:
     def inputs(self) -> Inputs:
         allowed = access(self.pipeline.source.kafka)
         topic = Topic(self.broker.address, self.topic, access=allowed, timeout_seconds=self.patience_seconds)
-        return Inputs(self.pipeline, self.table, topic)
+        return Inputs(self.pipeline, self.table, topic, self.check_pruning)
 
     def rows(self) -> Rows:
         rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()
