@@ -11,6 +11,7 @@ import logging
 import os
 import platform
 import shutil
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,8 @@ def tell(what: str) -> None:
 @contextmanager
 def set_up(folder: Path) -> Iterator[Stage]:
     """One broker and one JVM for the whole run."""
+    # Told to end, it still stops what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     home = folder / "kafka"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)

@@ -93,9 +93,14 @@ def play(cell: Cell, stage: Stage, plays: Plays) -> CellResult:
         sent_rows += sent.rows
         standing = [each for each in players if entries[each.name].wrong is None]
         for contender in chance.sample(standing, len(standing)):
-            turn(contender, sent, stage.heap, entries[contender.name], number - plays.warm_ups)
+            entry = entries[contender.name]
+            turn(contender, sent, stage.heap, entry, number - plays.warm_ups)
+            if entry.wrong is not None:
+                stage.tell(f"  {contender.name} {entry.wrong}")
         stage.tell(f"  round {number + 1}/{plays.total}: {told(entries, standing)}")
     mark_wrong(place, players, entries, sent_rows)
+    for entry in entries.values():
+        stage.tell(f"  {entry.contender}: {entry.wrong or 'its table is right'}")
     stage.broker.delete_topic(topic.name)
     shutil.rmtree(folder)
     rows = len(sent_rows) // plays.total
