@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 from time import monotonic
 
 from common.plan.broker import Topic
@@ -17,6 +18,12 @@ HEAP = "-XX:MaxHeapSize=1g"
 CAPACITY = re.compile(r"Heap Max Capacity: (\d+)([MG])")
 UNITS = {"M": 2**20, "G": 2**30}
 TIMEOUT_SECONDS = 1800
+
+
+def last_words(done: subprocess.CompletedProcess[str]) -> str:
+    """What the job told of its batch, or why it failed."""
+    said = complaints(done) if done.returncode else done.stdout.splitlines()
+    return said[-1][:200] if said else ""
 
 
 def merge_with_small_heap(stage: Stage, base: Base, seed: int) -> Memory:
@@ -47,6 +54,6 @@ def merge_with_small_heap(stage: Stage, base: Base, seed: int) -> Memory:
         rows=len(rows),
         heap_bytes=int(capacity[1]) * UNITS[capacity[2]],
         exit_code=done.returncode,
-        said=(complaints(done)[-1:] or done.stdout.splitlines()[-1:] or [""])[0][:200],
+        said=last_words(done).replace(str(ROOT), "."),
         seconds=round(seconds, 1),
     )

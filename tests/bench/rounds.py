@@ -24,6 +24,7 @@ from tests.bench.heap import Heap
 from tests.bench.line_up import new_contender
 from tests.bench.results import CellResult, Entry, Run
 from tests.support.broker import Broker
+from tests.support.commands import ROOT
 
 # What a contender may fail with; the others go on without it.
 FAILURES = (AlluviumError, PySparkException, Py4JError, DeltaError)
@@ -126,12 +127,13 @@ def turn(contender: Contender, sent: Sent, heap: Heap, entry: Entry, number: int
     try:
         timing = contender.run(sent)
     except FAILURES as error:
-        entry.wrong = f"failed: {first_line(error)}"
+        entry.wrong = f"failed: {first_line(error)[:200]}".replace(str(ROOT), ".")
         return
     peak = heap.peak()
     rewrite = table.advance()
     if number < 0:
         return
+    candidates = before.candidates if timing.candidates is None else timing.candidates
     entry.runs.append(
         Run(
             round=number,
@@ -139,8 +141,8 @@ def turn(contender: Contender, sent: Sent, heap: Heap, entry: Entry, number: int
             wall=round(timing.wall, 4),
             stages=timing.stages,
             files=before.files,
-            candidates=before.candidates if timing.candidates is None else timing.candidates,
-            candidate_bytes=before.candidate_bytes,
+            candidates=candidates,
+            candidate_bytes=before.candidate_bytes if candidates else 0,
             holding=holding,
             bytes_added=rewrite.added,
             bytes_removed=rewrite.removed,
