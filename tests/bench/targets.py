@@ -83,9 +83,9 @@ def of_small_batches(result: Result, contender: str) -> Iterator[Target]:
 
 def of_catch_up(result: Result) -> Target:
     found = result.catch_up
-    value = None if found is None else ratio(found.append, found.ours)
+    value = None if found is None or found.wrong is not None else ratio(found.append, found.ours)
     what = "catch-up: events a second, of the rate of decoding and plainly appending"
-    note = "" if found is None else f"{found.events:,} events; {profile([found.stages])}"
+    note = "" if found is None else found.wrong or f"{found.events:,} events; {profile([found.stages])}"
     return Target(what, value_of(value), 0.5, at_most=False, note=note)
 
 
