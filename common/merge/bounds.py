@@ -1,93 +1,96 @@
-"""Literal bounds on the table, from the batch's own values: all that open Delta can leave files unread by.
+"""Where the keys of a batch can be in the table, from the batch's own values: all that Delta can leave files unread by.
 
 A row of the table that has a key of the batch also has the batch's value in each prune column, because the column is
 part of the key or never changes for one. So what holds none of these values holds none of these rows. docs/pruning.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.merge.quoting import literal, quoted
+from common.merge.quoting import quoted
+from common.merge.values import Value, sql_literal
 from common.settings.pipeline import Pipeline
 
 # So many ranges a column: one late row does not widen the bounds to the whole history.
 SPANS = 64
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Between two neighbours of these there is nothing.
 WHOLE = (T.IntegerType, T.LongType, T.DateType)
 
 
 @dataclass(frozen=True)
 class Span:
-    """From the first to the last value of a range, both as SQL literals of the column's own type."""
+    """From the first to the last value of a range."""
 
-    first: str
-    last: str
-
-    def holds(self, column: str) -> str:
-        if self.first == self.last:
-            return f"{column} = {self.first}"
-        return f"{column} BETWEEN {self.first} AND {self.last}"
+    first: Value
+    last: Value
 
 
 @dataclass(frozen=True)
-class Values:
-    """What a batch has in one column."""
+class Bound:
+    """One column's part: a row with a key of the batch lies in one of the spans, or has a null where that may be."""
+
+    column: str
+    kind: T.DataType
+    spans: Sequence[Span]
+    or_null: bool
+
+    def sql(self) -> str:
+        """As a condition on the table, which is called `t`."""
+        column = f"t.{quoted(self.column)}"
+        branches = [self._holds(column, span) for span in self.spans]
+        return " OR ".join([*branches, f"{column} IS NULL"] if self.or_null else branches)
+
+    def _holds(self, column: str, span: Span) -> str:
+        first, last = sql_literal(span.first, self.kind), sql_literal(span.last, self.kind)
+        return f"{column} = {first}" if first == last else f"{column} BETWEEN {first} AND {last}"
+
+
+def sql_of(bounds: Sequence[Bound]) -> str:
+    """All of them at once."""
+    return " AND ".join(f"({bound.sql()})" for bound in bounds)
+
+
+def bounds_of(changes: DataFrame, pipeline: Pipeline) -> list[Bound]:
+    """What every row with a key of the batch fulfils. Empty: any row may have one."""
+    columns = pipeline.target.prune_by
+    if not columns:
+        return []
+    found = spans_of(changes, columns)
+    told = [name for name in columns if not (pipeline.deletes and found[name].has_null)]
+    # Rows from before a column was declared may have a null in it; no key is null.
+    return [
+        Bound(name, changes.schema[name].dataType, found[name].spans, or_null=name not in pipeline.target.keys)
+        for name in told
+    ]
+
+
+@dataclass(frozen=True)
+class Spans:
+    """What a batch has in one column. Where it deletes, a null is a tombstone's: what its row has there is unknown."""
 
     spans: Sequence[Span]
     has_null: bool
 
 
-def bounds(changes: DataFrame, pipeline: Pipeline) -> str | None:
-    """An SQL condition on the table, as `t`, that every row with a key of the batch fulfils. None: any row may."""
-    columns = pipeline.target.prune_by
-    found = values(changes, columns) if columns else {}
-    return condition(found, pipeline)
-
-
-def condition(found: Mapping[str, Values], pipeline: Pipeline) -> str | None:
-    keys = pipeline.target.keys
-    terms = [term(name, each, is_key=name in keys) for name, each in found.items() if is_told(each, pipeline)]
-    return " AND ".join(f"({each})" for each in terms) or None
-
-
-def is_told(found: Values, pipeline: Pipeline) -> bool:
-    """A tombstone tells its key alone: what its row has in another column is unknown."""
-    return not (pipeline.deletes and found.has_null)
-
-
-def term(name: str, found: Values, *, is_key: bool) -> str:
-    """Rows from before a column was declared may have a null in it; no key is null."""
-    column = f"t.{quoted(name)}"
-    branches = [span.holds(column) for span in found.spans]
-    return " OR ".join(branches if is_key else [*branches, f"{column} IS NULL"])
-
-
-def values(changes: DataFrame, columns: Sequence[str]) -> dict[str, Values]:
-    """What the batch has in each column, divided at the widest gaps: one query, at most SPANS rows a column."""
+def spans_of(changes: DataFrame, columns: Sequence[str]) -> dict[str, Spans]:
+    """The values of each column, divided at the widest gaps: one task, at most SPANS rows a column."""
     kinds = [changes.schema[name].dataType for name in columns]
     entries = [entry(place, name, kind) for place, (name, kind) in enumerate(zip(columns, kinds, strict=True))]
     of_column = Window.partitionBy("place")
-    listed = changes.select(F.inline(F.array(*entries)))
+    listed = changes.select(F.inline(F.array(*entries))).coalesce(1)
     known = listed.withColumn("has_null", F.max(F.col("value").isNull()).over(of_column)).where("value IS NOT NULL")
     followed = known.withColumns(
         {"before": F.lag("value").over(of_column.orderBy("value")), "last": F.max("value").over(of_column)}
     )
     gap = F.col("value.ordinal") - F.col("before.ordinal")
-    widest_first = of_column.orderBy(gap.desc_nulls_first())
-    starts = (
-        followed.withColumn("rank", F.row_number().over(widest_first))
-        .where(F.col("before").isNull() | ((F.col("rank") <= SPANS) & (gap > F.col("step"))))
-        .orderBy("place", "value")
-        .collect()
-    )
+    ranked = followed.withColumn("rank", F.row_number().over(of_column.orderBy(gap.desc_nulls_first())))
+    starts = ranked.where(F.col("before").isNull() | ((F.col("rank") <= SPANS) & (gap > F.col("step")))).collect()
     return {
-        name: of_starts([row for row in starts if row["place"] == place], kind)
+        name: between([row for row in starts if row["place"] == place], kind)
         for place, (name, kind) in enumerate(zip(columns, kinds, strict=True))
     }
 
@@ -109,9 +112,7 @@ def ordinal(column: Column, kind: T.DataType) -> Column:
         return F.unix_date(column)
     if isinstance(kind, T.TimestampType):
         return F.unix_micros(column)
-    if isinstance(kind, T.StringType):
-        return of_prefix(column)
-    return column
+    return of_prefix(column) if isinstance(kind, T.StringType) else column
 
 
 def of_prefix(text: Column) -> Column:
@@ -121,22 +122,15 @@ def of_prefix(text: Column) -> Column:
     return high * F.lit(2**56).cast("decimal(17,0)") + low
 
 
-def of_starts(starts: Sequence[Row], kind: T.DataType) -> Values:
+def between(starts: Sequence[Row], kind: T.DataType) -> Spans:
     """Each start tells the end of the span before it; a column without any has nothing but nulls."""
     if not starts:
-        return Values((), has_null=True)
-    ends = [row["before"] for row in starts[1:]] + [starts[0]["last"]]
-    spans = [Span(sql(row["value"], kind), sql(end, kind)) for row, end in zip(starts, ends, strict=True)]
-    return Values(spans, has_null=starts[0]["has_null"])
+        return Spans((), has_null=True)
+    ordered = sorted(starts, key=lambda row: (row["value"]["ordinal"], (row["value"]["text"] or "").encode()))
+    ends = [row["before"] for row in ordered[1:]] + [ordered[0]["last"]]
+    spans = [Span(as_value(row["value"], kind), as_value(end, kind)) for row, end in zip(ordered, ends, strict=True)]
+    return Spans(spans, has_null=ordered[0]["has_null"])
 
 
-def sql(value: Row, kind: T.DataType) -> str:
-    """A literal of the column's own type: a cast would keep Delta from skipping by it."""
-    number = int(value["ordinal"])
-    if isinstance(kind, T.StringType):
-        return literal(value["text"])
-    if isinstance(kind, T.DateType):
-        return f"DATE '{(EPOCH + timedelta(days=number)).date()}'"
-    if isinstance(kind, T.TimestampType):
-        return f"TIMESTAMP '{(EPOCH + timedelta(microseconds=number)).isoformat()}'"
-    return f"{number}L" if isinstance(kind, T.LongType) else str(number)
+def as_value(found: Row, kind: T.DataType) -> Value:
+    return found["text"] if isinstance(kind, T.StringType) else int(found["ordinal"])

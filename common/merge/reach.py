@@ -1,48 +1,74 @@
-"""How much of the table a batch can touch, by Delta's own skipping and never by a reading of its statistics."""
+"""How much of the table a batch can touch: the files that may hold one of its keys, and what may be done with them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import structlog
 from delta.tables import DeltaTable
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
+from common.errors import first_line
+from common.merge.bounds import Bound, sql_of
+from common.merge.kernel import File, Kernel
+from common.merge.transaction import DirectTransaction
 from common.merge.upsert import same_key
+
+log = structlog.get_logger()
+# More than that to rewrite, and Delta's MERGE, which first looks which of the candidates it must, is the better way.
+REWRITE_BYTES = 64 * 2**20
+ONE_TASK_BYTES = 4 * 2**20
+# What only Delta's own commands know how to keep.
+NOT_DIRECT = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The table as it stands now: the rows that may have a key of the batch, and how many files they are read from.
+    """The candidates in the version that a transaction has begun on."""
 
-    Without a bound that is all of it, and `candidates` is None.
-    """
+    transaction: DirectTransaction
+    files: Sequence[File]
 
-    table: DeltaTable
-    bound: str | None
-    rows: DataFrame
-    candidates: int | None
+    def is_direct(self, changes: DataFrame) -> bool:
+        """Whether these files may be rewritten, or appended to where there are none, in a commit of our own."""
+        return fits(changes, self.transaction.schema) and (not self.files or self._is_plain())
 
     @property
-    def is_empty(self) -> bool:
-        """No file can hold a key of the batch: the proof that lets it be appended."""
-        return self.candidates == 0
+    def is_small(self) -> bool:
+        """So little that one task rewrites it sooner than several would share it out."""
+        return self._bytes <= ONE_TASK_BYTES
 
-    def strays(self, changes: DataFrame, keys: Sequence[str]) -> DataFrame:
-        """Changes whose key has a row outside of the bound: there must not be any, or the bound is not sound."""
-        if self.bound is None:
-            return changes.limit(0)
-        outside = self.table.alias("t").toDF().where(f"NOT ({self.bound})")
-        return changes.alias("s").join(outside, on=F.expr(same_key(keys)), how="left_semi")
+    @property
+    def _bytes(self) -> int:
+        return sum(file.size for file in self.files)
 
-    def fits(self, changes: DataFrame) -> bool:
-        """An append casts nothing: where the table was made with other types, the MERGE does it."""
-        kinds = {field.name: field.dataType for field in changes.schema}
-        return all(kinds.get(field.name, field.dataType) == field.dataType for field in self.rows.schema)
+    def _is_plain(self) -> bool:
+        kept_by_delta = any(self.transaction.property(name) == "true" for name in NOT_DIRECT)
+        has_vectors = any(file.has_deletion_vector for file in self.files)
+        return not kept_by_delta and not has_vectors and self._bytes <= REWRITE_BYTES
 
 
-def reach(spark: SparkSession, path: str, bound: str | None) -> Reach:
-    table = DeltaTable.forPath(spark, path)
-    if bound is None:
-        return Reach(table, None, table.toDF(), None)
-    rows = table.alias("t").toDF().where(bound)
-    return Reach(table, bound, rows, len(rows.inputFiles()))
+def fits(changes: DataFrame, table: T.StructType) -> bool:
+    """A direct commit casts nothing: where the table was made with other types, the MERGE does it."""
+    kinds = {field.name: field.dataType for field in changes.schema}
+    return all(kinds.get(field.name, field.dataType) == field.dataType for field in table)
+
+
+def reach(spark: SparkSession, path: str, bounds: Sequence[Bound]) -> Reach | None:
+    """None where nothing bounds the batch, or where Kernel does not know a feature of the table."""
+    if not bounds:
+        return None
+    transaction = DirectTransaction(spark, path)
+    try:
+        return Reach(transaction, Kernel(spark, path).files(transaction.version, bounds))
+    except Py4JJavaError as error:
+        log.warning("Delta Kernel cannot tell the candidate files of this table", cause=first_line(error))
+        return None
+
+
+def strays(table: DeltaTable, changes: DataFrame, keys: Sequence[str], bounds: Sequence[Bound]) -> DataFrame:
+    """Changes whose key has a row outside of the bounds: there must not be any, or the bounds are not sound."""
+    outside = table.alias("t").toDF().where(f"NOT ({sql_of(bounds)})")
+    return changes.alias("s").join(outside, on=F.expr(same_key(keys)), how="left_semi")

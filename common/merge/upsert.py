@@ -64,13 +64,6 @@ def both(condition: str, other: str | None) -> str:
     return condition if other is None else f"{condition} AND ({other})"
 
 
-def append_changes(path: str, changes: DataFrame, upsert: Upsert) -> None:
-    """The same, where the table has a row for none of the keys: there is nothing to join with."""
-    added = changes.where(~F.col(DELETED)) if upsert.deletes else changes
-    columns = [*upsert.columns, *([LINEAGE] if upsert.lineage else [])]
-    added.select(*columns).write.format("delta").mode("append").save(path)
-
-
 def count_superseded(rows: DataFrame, changes: DataFrame, keys: Sequence[str], sequence: str) -> int:
     """Events that a newer row of the table keeps out, counted on their own and not as what the MERGE left over."""
     if sequence == POSITION:

@@ -21,6 +21,8 @@ from common.plan.offsets import Offsets, Plan, starting_offsets
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
+FEW_RECORDS = 5_000
+
 
 class TooManyBadRecords(AlluviumError):
     """So many records are turned away that something is wrong with all of them."""
@@ -65,7 +67,7 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     """
     fault_point("planned")
     with times.stage("read"):
-        judged = materialise(with_fates(rows, settling.pipeline), settling, planned.start)
+        judged = materialise(with_fates(in_one_task(rows, planned), settling.pipeline), settling, planned.start)
     fault_point("read")
     with times.stage("account"):
         check_plan(planned, position.offsets)
@@ -92,6 +94,11 @@ def account(settling: Settling, planned: Plan, judged: DataFrame) -> tuple[dict[
     fates = totals(counted)
     refuse_too_many_bad(fates, settling.pipeline.quality.max_bad_ratio)
     return fates, gaps
+
+
+def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
+    """A few records are settled by one task, from read to write: to share them out would be most of the work."""
+    return rows.coalesce(1) if planned.records <= FEW_RECORDS else rows
 
 
 def materialise(judged: DataFrame, settling: Settling, start: Offsets) -> DataFrame:

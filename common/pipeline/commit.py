@@ -14,6 +14,7 @@ from delta.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
+from delta.tables import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,10 +31,10 @@ from common.ledger.delta import transaction
 from common.ledger.ledger import Ledger
 from common.ledger.lock import commit_lock
 from common.ledger.position import Position
-from common.merge.bounds import bounds
+from common.merge.bounds import bounds_of
 from common.merge.deleted_keys import remember_deleted
 from common.merge.origin import LINEAGE, ensure_lineage, origin
-from common.merge.reach import Reach, reach
+from common.merge.reach import strays
 from common.merge.side_tables import (
     LATE_TABLE,
     QUARANTINE_TABLE,
@@ -42,14 +43,7 @@ from common.merge.side_tables import (
     rows_appended,
     undo_provisional,
 )
-from common.merge.upsert import (
-    append_changes,
-    append_nothing,
-    count_absent,
-    count_superseded,
-    merge_latest,
-    upsert_of,
-)
+from common.pipeline.ways import Prospect, Task, Way
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
@@ -97,13 +91,13 @@ def commit(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int],
                 write_beside(step, ledger, judged, fates)
             files = ledger.files()
             with times.stage("merge"):
-                found_before = commit_with_retries(step, ledger, changes_of(judged, step), to_merge=fates[MERGE])
+                prospect = commit_with_retries(step, ledger, changes_of(judged, step), to_merge=fates[MERGE])
     fault_point("committed")
     with times.stage("check"):
         metrics = ledger.metrics(step.after)
-        found = outcome(metrics, superseded=found_before.superseded, absent=found_before.absent)
+        found = outcome(metrics, superseded=prospect.superseded, absent=prospect.absent)
         check_outcome(found, fates[MERGE])
-    return Committed(found, files_touched(metrics, files, found_before.candidates))
+    return Committed(found, files_touched(metrics, files, prospect.candidates))
 
 
 @contextmanager
@@ -155,21 +149,12 @@ def remember(step: Step, ledger: Ledger, judged: DataFrame) -> None:
     remember_deleted(traced, step.table.uri, ledger.table_id(), step.pipeline.name, step.pipeline.target.keys)
 
 
-@dataclass(frozen=True)
-class FoundBefore:
-    """What the table held for a batch when it was committed: files that it might touch, and rows that kept changes out:
-    a newer one stood, or there was none to delete."""
-
-    candidates: int | None
-    superseded: int
-    absent: int
-
-
-def refuse_strays(found: Reach, changes: DataFrame, pipeline: Pipeline) -> None:
+def refuse_strays(task: Task) -> None:
     """The proof that pruned and unpruned give the same table, on the user's own data: no row with a key of the batch
     lies outside of its bounds. It reads the whole table."""
-    keys = pipeline.target.keys
-    for row in found.strays(changes, keys).limit(1).collect():
+    keys = task.pipeline.target.keys
+    table = DeltaTable.forPath(task.changes.sparkSession, task.table.uri)
+    for row in strays(table, task.changes, keys, task.bounds).limit(1).collect():
         key = ", ".join(f"{name}={row[name]}" for name in keys)
         raise StateError(
             f"key {key} has a row outside of its batch's bounds: a column of target.prune_by has changed for it",
@@ -177,34 +162,24 @@ def refuse_strays(found: Reach, changes: DataFrame, pipeline: Pipeline) -> None:
         )
 
 
-def look_before(step: Step, changes: DataFrame, found: Reach) -> FoundBefore:
-    target = step.pipeline.target
-    return FoundBefore(
-        candidates=found.candidates,
-        superseded=0 if found.is_empty else count_superseded(found.rows, changes, target.keys, target.sequence),
-        absent=count_absent(found.rows, changes, target.keys) if step.pipeline.deletes else 0,
-    )
-
-
-def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_merge: int) -> FoundBefore:
-    """The same rows until they are in, or until it is clear that they cannot be."""
-    spark = changes.sparkSession
-    ensure_lineage(spark, step.table.uri, step.pipeline)
-    bound = bounds(changes, step.pipeline) if to_merge else None
+def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_merge: int) -> Prospect:
+    """The same rows until they are in, or until it is clear that they cannot be. Gives what the table held for them."""
+    ensure_lineage(changes.sparkSession, step.table.uri, step.pipeline)
+    bounds = bounds_of(changes, step.pipeline) if to_merge else []
+    task = Task(step.table, step.pipeline, changes, to_merge, bounds, step.after)
     for attempt in range(1, ATTEMPTS + 1):
         refuse_moved(ledger, step.before)
-        # Anew for each attempt: what a rival has written meanwhile may hold a key of the batch.
-        found = reach(spark, step.table.uri, bound)
-        if step.check_pruning:
-            refuse_strays(found, changes, step.pipeline)
-        before = look_before(step, changes, found)
+        if step.check_pruning and bounds:
+            refuse_strays(task)
         fault_point("merge")
         try:
-            write(step, found, changes, to_merge)
+            # Anew for each attempt: what a rival has written meanwhile may hold a key of the batch.
+            way = task.prepare()
+            write(way, changes.sparkSession, step.after)
         except (PySparkException, Py4JError) as error:
             if ledger.has(step.after):
                 log.warning("the commit had landed although its answer was lost", seq=step.after.seq)
-                return before
+                return way.prospect
             if attempt == ATTEMPTS or not isinstance(error, CONFLICTS):
                 # A rival is the better error; Delta's own says only that somebody was faster.
                 refuse_moved(ledger, step.before)
@@ -212,7 +187,7 @@ def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_me
             log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
             time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
         else:
-            return before
+            return way.prospect
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -226,13 +201,7 @@ def refuse_moved(ledger: Ledger, position: Position) -> None:
         )
 
 
-def write(step: Step, found: Reach, changes: DataFrame, to_merge: int) -> None:
+def write(way: Way, spark: SparkSession, stamp: Position) -> None:
     """The transaction is set anew for each attempt: Delta may have cleared it before the commit failed."""
-    path, upsert = step.table.uri, upsert_of(step.pipeline)
-    with transaction(changes.sparkSession, step.after):
-        if not to_merge:
-            append_nothing(changes.sparkSession, path)
-        elif found.is_empty and found.fits(changes):
-            append_changes(path, changes, upsert)
-        else:
-            merge_latest(found.table, changes, upsert, found.bound)
+    with transaction(spark, stamp):
+        way.commit(stamp)

@@ -9,12 +9,14 @@ round, of the whole topic. A round is on a topic and a table of its own, in turn
 with events that their place orders, some of which delete.
 """
 
+import fcntl
 import json
 import random
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -124,6 +126,20 @@ class Drill:
         self._state = folder / f"seed-{seed}.json"
 
     def run(self, rounds: int) -> list[Line]:
+        with self._alone():
+            return self._run(rounds)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Two drills in one folder would take each other's broker away."""
+        with (self._folder / f"seed-{self._seed}.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                sys.exit(f"error: another drill runs in {self._folder}; wait for it, or take another --seed")
+            yield
+
+    def _run(self, rounds: int) -> list[Line]:
         done = self._done()
         missing = [number for number in range(1, rounds + 1) if str(number) not in done]
         if len(missing) < rounds:

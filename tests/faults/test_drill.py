@@ -39,12 +39,13 @@ OFFSETS_FIRST = [
     (
         '        fault_point("merge")\n',
         """\
-        with transaction(spark, step.after):
-            append_nothing(spark, step.table.uri)
+        with transaction(changes.sparkSession, step.after):
+            replace(task, to_merge=0).prepare().commit(step.after)
         fault_point("merge")
 """,
     ),
-    ("    with transaction(spark, step.after):\n        if", "    if True:\n        if"),
+    ("    with transaction(spark, stamp):\n", "    if True:\n"),
+    ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
     ("        check_outcome(found, fates[MERGE])\n", ""),
 ]
 

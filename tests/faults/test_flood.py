@@ -31,7 +31,7 @@ def world(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> World:
 def test_one_mode_alone_settles_the_flood(world: World, mode: str) -> None:
     table = world.folder / mode
     world.load(table)
-    world.complete(world.merge(mode, table=table))
+    world.complete(world.merge(mode, table=table), seconds=3000)
     assert_equals_model(world, table)
 
 

@@ -52,10 +52,10 @@ class Victim:
                 raise NeverCame(f"exit code {self._process.returncode}: {self.output[-2000:]}")
             time.sleep(poll_seconds)
 
-    def wait(self) -> int:
+    def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         """To its own end; gives the exit code."""
         try:
-            return self._process.wait(PATIENCE_SECONDS)
+            return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
             raise

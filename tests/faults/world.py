@@ -10,7 +10,7 @@ from confluent_kafka import Producer as KafkaProducer
 
 from tests.faults.events import BY_POSITION, BY_VERSION, KEYS, NOON, PARTITIONS, Order, Producer, Shares
 from tests.faults.model import Difference, Record, Row, committed, compare, expected
-from tests.faults.victim import Victim
+from tests.faults.victim import PATIENCE_SECONDS, Victim
 from tests.support.broker import Broker
 from tests.support.commands import ROOT
 
@@ -99,8 +99,8 @@ class World:
         environment = self.environment | {"ALLUVIUM_DRIVER_JAVA_OPTIONS": self._java if java is None else java}
         return Victim(command, home=self.home, environment=environment, fault=fault)
 
-    def complete(self, job: Victim) -> None:
-        code = job.wait()
+    def complete(self, job: Victim, seconds: float = PATIENCE_SECONDS) -> None:
+        code = job.wait(seconds)
         assert code == 0, f"exit code {code}: {job.output[-2000:]}"
 
     def difference(self, table: Path | None = None) -> Difference:
@@ -119,7 +119,7 @@ class World:
     def records(self) -> list[Record]:
         """The whole topic, as a plain consumer sees it."""
         settings = {"bootstrap.servers": self.broker.address, "group.id": "model", "enable.auto.commit": False}
-        consumer = Consumer(settings)
+        consumer = Consumer(settings | {"log_level": 0})
         try:
             places = [TopicPartition(self.topic, partition, 0) for partition in range(PARTITIONS)]
             wanted = sum(consumer.get_watermark_offsets(place, timeout=30)[1] for place in places)

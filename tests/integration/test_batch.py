@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from common.errors import ConfigurationError, StateError, UsageError
 from common.ledger.delta import transaction
 from common.merge.upsert import append_nothing
-from common.pipeline import commit
+from common.pipeline import commit, ways
 from common.pipeline.base_load import load_base
 from common.pipeline.expressions import check_expressions
 from common.settings.locations import location
@@ -65,14 +65,14 @@ def test_a_commit_that_fails_leaves_nothing_beside_the_table(trial: Trial, monke
 def meeting(trial: Trial, folder: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> Rival:
     """Somebody else's commit in the midst of this trial's first MERGE."""
     rival = Rival(folder / "rival", act)
-    real = commit.merge_latest
+    real = ways.merge_latest
     attempts: list[int] = []
 
     def merge_latest(table: DeltaTable, changes: DataFrame, *given: Any) -> None:
         attempts.append(1)
         real(table, rival.meets(changes) if len(attempts) == 1 else changes, *given)
 
-    monkeypatch.setattr(commit, "merge_latest", merge_latest)
+    monkeypatch.setattr(ways, "merge_latest", merge_latest)
     return rival
 
 
@@ -100,7 +100,7 @@ def test_30_the_retries_have_an_end(trial: Trial, monkeypatch: pytest.MonkeyPatc
         raise ConcurrentAppendException("a file was added")
 
     attempts: list[int] = []
-    monkeypatch.setattr(commit, "merge_latest", conflict)
+    monkeypatch.setattr(ways, "merge_latest", conflict)
     monkeypatch.setattr(commit, "FIRST_PAUSE_SECONDS", 0.001)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=0)
     with pytest.raises(ConcurrentAppendException):

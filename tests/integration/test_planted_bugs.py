@@ -17,7 +17,7 @@ from common.drivers.start import Inputs, Start, start_from_table
 from common.ledger.ledger import Ledger
 from common.merge import side_tables
 from common.merge.upsert import by_sequence
-from common.pipeline import batch, commit, judge
+from common.pipeline import batch, judge, ways
 from common.plan.broker import Topic
 from common.plan.offsets import Plan
 from common.read.kafka import read_range
@@ -152,7 +152,7 @@ def test_a_bug_beside_the_table(
 
 def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """A MERGE is its own commit: what it did wrong stands, and the run stops naming the figures."""
-    merge, metrics = commit.merge_latest, Ledger.metrics
+    merge, metrics = ways.merge_latest, Ledger.metrics
 
     def settle(where: object, name: str, bug: Callable[..., Any], *records: tuple[bytes, bytes]) -> None:
         trial.broker.produce(trial.topic, list(records), partition=0)
@@ -174,14 +174,14 @@ def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.Mon
     losing = merging(lambda changes: changes.where("id != 11"))
     doubling = merging(lambda changes: changes.union(changes))
     with pytest.raises(CommitMismatch, match="2 rows were to be merged, the commit explains 1: 1 inserted"):
-        settle(commit, "merge_latest", losing, event(10, "b", 0.0), event(11, "b", 0.0))
+        settle(ways, "merge_latest", losing, event(10, "b", 0.0), event(11, "b", 0.0))
     with pytest.raises(CommitMismatch, match="1 rows were to be merged, the commit explains 2: 2 inserted"):
-        settle(commit, "merge_latest", doubling, event(12, "b", 0.0))
+        settle(ways, "merge_latest", doubling, event(12, "b", 0.0))
     with pytest.raises(CommitMismatch, match="2 rows were to be merged, the commit explains 1: 0 inserted, 1 updated"):
-        settle(commit, "merge_latest", guarding, event(1, "a", 0.5), event(2, "a", 2.5))
+        settle(ways, "merge_latest", guarding, event(1, "a", 0.5), event(2, "a", 2.5))
     with pytest.raises(CommitMismatch, match="1 rows were to be merged, the commit explains 0"):
         settle(Ledger, "metrics", keeping_quiet, event(3, "b", 3.0))
     before = trial.version()
     with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW"):
-        settle(commit, "merge_latest", doubling, event(1, "a", 0.0))
+        settle(ways, "merge_latest", doubling, event(1, "a", 0.0))
     assert trial.version() == before

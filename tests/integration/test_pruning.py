@@ -1,6 +1,7 @@
 """What a batch leaves unread: by bounds that every row with one of its keys fulfils, through Delta's own skipping."""
 
 import random
+import shutil
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -9,13 +10,24 @@ from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
+from common.account.outcome import outcome
+from common.divide.tombstone import DELETED
 from common.errors import ConfigurationError, StateError
-from common.merge.bounds import SPANS, bounds, values
-from common.merge.reach import reach
+from common.ledger.delta import open_ledger, transaction
+from common.ledger.position import Position
+from common.merge.bounds import SPANS, Bound, bounds_of, spans_of, sql_of
+from common.merge.kernel import File, Kernel
+from common.merge.origin import LINEAGE, ORIGIN
+from common.merge.transaction import DirectTransaction
+from common.merge.upsert import upsert_of
 from common.pipeline.expressions import check_expressions
 from common.pipeline.run_report import Files, read_report
+from common.pipeline.ways import ByMerge, Directly, Task
+from common.settings.locations import location
+from common.settings.pipeline import Pipeline
 from tests.support.trial import Trial, event, pipeline, tombstone
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -46,6 +58,16 @@ def write_files(spark: SparkSession, path: Path, kind: str, files: Sequence[Sequ
     return DeltaTable.forPath(spark, str(path))
 
 
+def inside(table: DeltaTable, bounds: Sequence[Bound]) -> DataFrame:
+    """By Spark, as a MERGE with the same bounds reads it."""
+    return table.alias("t").toDF().where(sql_of(bounds))
+
+
+def rows_of(spark: SparkSession, path: Path, files: Sequence[File]) -> list[Row]:
+    """By the files that Kernel names."""
+    return DirectTransaction(spark, str(path)).read(files).collect()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_with_a_key_of_the_batch_is_inside_of_the_bounds(
     spark: SparkSession, tmp_path: Path, kind: str
@@ -53,16 +75,18 @@ def test_every_row_with_a_key_of_the_batch_is_inside_of_the_bounds(
     """Rows of a batch in any order, on the edges of files and between them; what the bounds leave unread has none."""
     chance = random.Random(kind)
     files = [range(start, start + 8) for start in range(0, 100, 10)]
-    write_files(spark, tmp_path, kind, files)
+    table = write_files(spark, tmp_path, kind, files)
     for size in (1, 3, 12):
         wanted = chance.sample(range(100), size)
         changes = spark.createDataFrame([(KINDS[kind](n), -n) for n in wanted], f"k {kind}, n bigint").localCheckpoint()
-        found = reach(spark, str(tmp_path), bounds(changes, keyed_by(kind)))
-        inside = {row["n"] for row in found.rows.collect()}
-        assert inside >= {n for numbers in files for n in numbers} & set(wanted)
+        bounds = bounds_of(changes, keyed_by(kind))
+        held = {n for numbers in files for n in numbers} & set(wanted)
+        assert {row["n"] for row in inside(table, bounds).collect()} >= held
+        candidates = Kernel(spark, str(tmp_path)).files(len(files) - 1, bounds)
+        assert {row["n"] for row in rows_of(spark, tmp_path, candidates)} >= held
         # Each key is a range of its own, so a file is a candidate only where a key lies between its least and greatest.
         between = sum(1 for numbers in files if any(numbers[0] <= n <= numbers[-1] for n in wanted))
-        assert found.candidates == between or (kind == "string" and found.candidates is not None)
+        assert len(candidates) == between or kind == "string"
 
 
 @pytest.mark.parametrize("trouble", ["no statistics", "deletion vectors", "not a number"])
@@ -79,10 +103,12 @@ def test_files_that_tell_less_are_read_all_the_same(spark: SparkSession, tmp_pat
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
         DeltaTable.forPath(spark, path).delete("k IN (0, 9)")
     changes = spark.createDataFrame([(4, 2.0)], "k bigint, n double").localCheckpoint()
-    found = reach(spark, path, bounds(changes, keyed_by("bigint")))
-    assert (found.candidates, found.rows.where("k = 4").count()) == (1, 1)
-    beyond = spark.createDataFrame([(40, 2.0)], "k bigint, n double").localCheckpoint()
-    assert reach(spark, path, bounds(beyond, keyed_by("bigint"))).is_empty == (trouble != "no statistics")
+    table, declared = DeltaTable.forPath(spark, path), keyed_by("bigint")
+    version = int(table.history(1).first()["version"])
+    assert len(Kernel(spark, path).files(version, bounds_of(changes, declared))) == 1
+    assert inside(table, bounds_of(changes, declared)).where("k = 4").count() == 1
+    beyond = bounds_of(spark.createDataFrame([(40, 2.0)], "k bigint, n double").localCheckpoint(), declared)
+    assert len(Kernel(spark, path).files(version, beyond)) == (1 if trouble == "no statistics" else 0)
 
 
 def test_the_widest_gaps_divide_the_ranges(spark: SparkSession) -> None:
@@ -90,10 +116,10 @@ def test_the_widest_gaps_divide_the_ranges(spark: SparkSession) -> None:
     near = [1, 2, 3, 10, None]
     far = [n * 1000 + n % 7 * 10 for n in range(3 * SPANS)]
     changes = spark.createDataFrame([(n, n) for n in near] + [(7, n) for n in far], "a int, b bigint")
-    found = values(changes, ["a", "b"])
-    assert [(span.first, span.last) for span in found["a"].spans] == [("1", "3"), ("7", "7"), ("10", "10")]
+    found = spans_of(changes, ["a", "b"])
+    assert [(span.first, span.last) for span in found["a"].spans] == [(1, 3), (7, 7), (10, 10)]
     assert (found["a"].has_null, found["b"].has_null) == (True, True)
-    spans = [(int(span.first[:-1]), int(span.last[:-1])) for span in found["b"].spans]
+    spans = [(int(span.first), int(span.last)) for span in found["b"].spans]
     assert len(spans) == SPANS
     assert all(any(first <= n <= last for first, last in spans) for n in [*far, 1, 2, 3, 10])
     between = [after[0] - before[1] for before, after in pairwise(spans)]
@@ -112,7 +138,10 @@ def test_nulls_of_a_column_that_is_no_key_have_a_branch_of_their_own(spark: Spar
     rows.write.format("delta").save(str(tmp_path))
     for changed in ((1, 5), (2, None)):
         changes = spark.createDataFrame([changed], "k bigint, n bigint").localCheckpoint()
-        assert changed in [tuple(row) for row in reach(spark, str(tmp_path), bounds(changes, declared)).rows.collect()]
+        bounds = bounds_of(changes, declared)
+        assert changed in [tuple(row) for row in inside(DeltaTable.forPath(spark, str(tmp_path)), bounds).collect()]
+        candidates = Kernel(spark, str(tmp_path)).files(0, bounds)
+        assert changed in [tuple(row) for row in rows_of(spark, tmp_path, candidates)]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +162,61 @@ def test_a_derived_column_of_a_wrong_type_is_refused(spark: SparkSession) -> Non
     declared = pipeline("t", target={"derived": {"half": "id / 2"}, "immutable": ["half"], "prune_by": ["half"]})
     with pytest.raises(ConfigurationError, match=r"target\.prune_by: 'half' is double"):
         check_expressions(spark, declared)
+
+
+WAYS = {
+    "by position": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
+    "by a sequence": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "sequence": "degrees"}),
+    "with deletes": pipeline("t", source={"null_value": "delete"}, target={"keys": ["id"], "prune_by": ["id"]}),
+    "with lineage": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "lineage": True}),
+    "lineage given up": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_direct_way_gives_what_the_merge_gives(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """Rows, metrics and what found nothing to do: from batches that touch some files, and one that touches none."""
+    declared, chance = WAYS[way], random.Random(way)
+    files = [[(n, f"p{n % 2}", float(n % 5)) for n in range(start, start + 6)] for start in range(0, 60, 10)]
+    origin = F.lit(None).cast(ORIGIN).alias(LINEAGE)
+    for rows in files:
+        stand = spark.createDataFrame(rows, SCHEMA).select("*", *([origin] if "lineage" in way else []))
+        stand.coalesce(1).write.format("delta").mode("append").partitionBy("part").save(str(tmp_path / "direct"))
+    shutil.copytree(tmp_path / "direct", tmp_path / "merge")
+    batches = [chance.sample(range(60), 9), chance.sample(range(20, 40), 4), [100, 101]]
+    for seq, numbers in enumerate(batches, start=1):
+        changes = changes_to(spark, declared, numbers, chance)
+        stamp = Position("trial", 1, seq, "t", "id", {0: seq}, "run")
+        found = {}
+        for name in ("direct", "merge"):
+            table = location(str(tmp_path / name))
+            bounds = bounds_of(changes, declared)
+            if name == "direct":
+                prepared = Task(table, declared, changes, len(numbers), bounds, stamp).prepare()
+                assert isinstance(prepared, Directly)
+            else:
+                target = DeltaTable.forPath(spark, table.uri)
+                prepared = ByMerge(target, changes, upsert_of(declared), declared, sql_of(bounds))
+            with transaction(spark, stamp):
+                prepared.commit(stamp)
+            metrics = open_ledger(spark, table.uri, "trial").metrics(stamp)
+            prospect = prepared.prospect
+            counts = outcome(metrics, superseded=prospect.superseded, absent=prospect.absent)
+            content = sorted(map(str, spark.read.format("delta").load(table.uri).collect()))
+            found[name] = counts, content
+        assert found["direct"] == found["merge"]
+        assert found["direct"][0].inserted > 0
+
+
+SCHEMA = "id bigint, part string, degrees double"
+
+
+def changes_to(spark: SparkSession, declared: Pipeline, numbers: list[int], chance: random.Random) -> DataFrame:
+    rows = [(n, f"p{n % 2}", float(chance.randrange(8)), chance.random() < 0.3) for n in numbers]
+    changes = spark.createDataFrame(rows, f"{SCHEMA}, {DELETED} boolean")
+    if declared.target.lineage:
+        changes = changes.withColumn(LINEAGE, F.struct(*(F.lit(1).cast(f.dataType).alias(f.name) for f in ORIGIN)))
+    return (changes if declared.deletes else changes.drop(DELETED)).localCheckpoint()
 
 
 def pruned(trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **parts: Any) -> Trial:

@@ -1,0 +1,96 @@
+"""Which files can hold a key of the batch, by Delta Kernel's own skipping, and never by a reading of statistics here.
+
+Kernel reads the log in the driver: Spark's Delta would first rebuild the table's state, in jobs that take longer than
+to write a small batch.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, cast
+
+from pyspark.sql import SparkSession
+
+from common.merge.bounds import Bound, Span
+from common.merge.values import kernel_literal
+
+
+@dataclass(frozen=True)
+class File:
+    """A data file of the table, as its log names it."""
+
+    path: str
+    partition_values: dict[str, str | None]
+    size: int
+    modified: int
+    has_deletion_vector: bool
+
+    def action(self) -> dict[str, Any]:
+        """As the log's own entry."""
+        return {
+            "path": self.path,
+            "partitionValues": self.partition_values,
+            "size": self.size,
+            "modificationTime": self.modified,
+            "dataChange": True,
+        }
+
+
+class Kernel:
+    """Delta Kernel on one table."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._jvm = cast("Any", spark._jvm)
+        self._kernel = self._jvm.io.delta.kernel
+        hadoop = cast("Any", spark)._jsparkSession.sessionState().newHadoopConf()
+        self._engine = self._kernel.defaults.engine.DefaultEngine.create(hadoop)
+        self._table = self._kernel.Table.forPath(self._engine, path)
+
+    def files(self, version: int, bounds: Sequence[Bound]) -> list[File]:
+        """The candidates in that version of the table; a file without statistics is one."""
+        snapshot = self._table.getSnapshotAsOfVersion(self._engine, version)
+        scan = snapshot.getScanBuilder().withFilter(self._all(map(self._condition, bounds))).build()
+        return [self._file(row) for row in self._rows(scan.getScanFiles(self._engine))]
+
+    def _rows(self, batches: Any) -> Iterator[Any]:
+        try:
+            while batches.hasNext():
+                rows = batches.next().getRows()
+                while rows.hasNext():
+                    yield rows.next()
+        finally:
+            batches.close()
+
+    def _file(self, row: Any) -> File:
+        add = row.getStruct(0)
+        fields = add.getSchema()
+        return File(
+            path=add.getString(fields.indexOf("path")),
+            partition_values=dict(self._kernel.internal.InternalScanFileUtils.getPartitionValues(row)),
+            size=add.getLong(fields.indexOf("size")),
+            modified=add.getLong(fields.indexOf("modificationTime")),
+            has_deletion_vector=not add.isNullAt(fields.indexOf("deletionVector")),
+        )
+
+    def _condition(self, bound: Bound) -> Any:
+        column = self._kernel.expressions.Column(bound.column)
+        branches = [self._holds(column, bound, span) for span in bound.spans]
+        return reduce(self._either, [*branches, self._predicate("IS_NULL", column)] if bound.or_null else branches)
+
+    def _holds(self, column: Any, bound: Bound, span: Span) -> Any:
+        first, last = (
+            kernel_literal(self._kernel.expressions.Literal, value, bound.kind) for value in (span.first, span.last)
+        )
+        return self._all([self._predicate(">=", column, first), self._predicate("<=", column, last)])
+
+    def _all(self, conditions: Any) -> Any:
+        return reduce(lambda one, other: self._predicate("AND", one, other), conditions)
+
+    def _either(self, one: Any, other: Any) -> Any:
+        return self._predicate("OR", one, other)
+
+    def _predicate(self, name: str, *children: Any) -> Any:
+        listed = self._jvm.java.util.ArrayList()
+        for child in children:
+            listed.add(child)
+        return self._kernel.expressions.Predicate(name, listed)

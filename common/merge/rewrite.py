@@ -1,0 +1,85 @@
+"""What a batch makes of the rows of its candidate files: one join, and one action for each row, all of them counted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from common.divide.tombstone import DELETED
+from common.merge.origin import LINEAGE
+from common.merge.upsert import Upsert, same_key
+
+ACTION = "_action"
+COPY = "copied"
+INSERT = "inserted"
+UPDATE = "updated"
+DELETE = "deleted"
+SUPERSEDED = "superseded"
+ABSENT = "absent"
+ACTIONS = (COPY, INSERT, UPDATE, DELETE, SUPERSEDED, ABSENT)
+STANDS, CHANGES = "_stands", "_changes"
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The rows to write, and how many had which action; that is known when they are written."""
+
+    rows: DataFrame
+    _observed: Observation
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {action: int(self._observed.get[action]) for action in ACTIONS}
+
+
+def rewritten(stand: DataFrame, changes: DataFrame, upsert: Upsert) -> Rewritten:
+    """`stand` is all rows of the candidate files; `changes` holds one row per key."""
+    table, source = stand.withColumn(STANDS, F.lit(True)), changes.withColumn(CHANGES, F.lit(True))  # noqa: FBT003
+    joined = table.alias("t").join(source.alias("s"), on=F.expr(same_key(upsert.keys)), how="full_outer")
+    return observed(joined.withColumn(ACTION, action_of(upsert)), columns_of(stand.columns, upsert))
+
+
+def added(changes: DataFrame, upsert: Upsert) -> Rewritten:
+    """Where no file can hold a key of the batch: nothing to join with."""
+    action = F.when(F.col(DELETED), ABSENT).otherwise(INSERT) if upsert.deletes else F.lit(INSERT)
+    names = [*upsert.columns, *([LINEAGE] if upsert.lineage else [])]
+    return observed(changes.withColumn(ACTION, action), [F.col(name) for name in names])
+
+
+def observed(rows: DataFrame, columns: Sequence[Column]) -> Rewritten:
+    """What stays, counted in the same job that will write it."""
+    counts = Observation()
+    seen = rows.observe(counts, *(F.count_if(F.col(ACTION) == action).alias(action) for action in ACTIONS))
+    return Rewritten(seen.where(~F.col(ACTION).isin(DELETE, ABSENT)).select(*columns), counts)
+
+
+def action_of(upsert: Upsert) -> Column:
+    """The same as in the MERGE: deletes of nothing and events that a newer row keeps out do nothing."""
+    stands, changes = F.col(f"t.{STANDS}").isNotNull(), F.col(f"s.{CHANGES}").isNotNull()
+    deletes = F.col(f"s.{DELETED}") if upsert.deletes else F.lit(False)  # noqa: FBT003
+    may = F.coalesce(F.expr(upsert.guard), F.lit(False)) if upsert.guard else F.lit(True)  # noqa: FBT003
+    return (
+        F.when(~changes, COPY)
+        .when(~stands & deletes, ABSENT)
+        .when(~stands, INSERT)
+        .when(~may, SUPERSEDED)
+        .when(deletes, DELETE)
+        .otherwise(UPDATE)
+    )
+
+
+def columns_of(names: Sequence[str], upsert: Upsert) -> list[Column]:
+    """Of each column of the table the batch's value where it is set, else what stands."""
+    inserts, sets = F.col(ACTION) == INSERT, F.col(ACTION).isin(INSERT, UPDATE)
+
+    def chosen(name: str) -> Column:
+        stands = F.col(f"t.`{name}`")
+        if name in upsert.keys:
+            return F.when(inserts, F.col(f"s.`{name}`")).otherwise(stands)
+        if name in upsert.columns or (name == LINEAGE and upsert.lineage):
+            return F.when(sets, F.col(f"s.`{name}`")).otherwise(stands)
+        # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
+        return F.when(~sets, stands) if name == LINEAGE else stands
+
+    return [chosen(name).alias(name) for name in names]
