@@ -8,7 +8,7 @@ SEED ?= 1
 WORKERS ?= 2
 PYTHON := .venv/bin/python
 
-.PHONY: help demo test test-long drill check setup lock kafka-up kafka-down clean
+.PHONY: help demo test test-long drill bench check setup lock kafka-up kafka-down clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-28s %s\n", $$1, $$2}'
@@ -26,6 +26,10 @@ test-long: setup ## The tests that `make test` leaves out for their length
 drill: setup build/classes.jsa ## Kill the jobs at every named point, ROUNDS=2 times; resumable, another SEED for other moments
 	@./build.sh --jars kafka
 	@$(PYTHON) -m tests.faults.drill --rounds $(ROUNDS) --seed $(SEED)
+
+bench: setup build/classes.jsa ## Every contender on the same data, to docs/bench: hours, resumable; QUICK=1 for minutes
+	@./build.sh --jars kafka iceberg
+	@$(PYTHON) -m tests.bench $(if $(QUICK),--quick)
 
 build/classes.jsa: conf/jars.lock requirements.txt jobs/class_archive.py | setup
 	@submit/class_archive.sh

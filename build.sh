@@ -3,7 +3,7 @@
 # Run again, it does only what has changed.
 #
 #   ./build.sh                 the environment, the Spark and Delta jars, dist/common.zip
-#   ./build.sh --jars GROUP…   the jars of further groups of conf/jars.lock (kafka, connect, debezium, registry, postgres)
+#   ./build.sh --jars GROUP…   the jars of further groups of conf/jars.lock (kafka, connect, debezium, registry, postgres, iceberg)
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -1,0 +1,121 @@
+"""What is measured: a cell is one table, one kind of batch, and those who merge it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from datasets.weather.extent import Grow
+
+Layout = Literal["plain", "partitioned", "zordered", "liquid"]
+BatchName = Literal["new-144", "newest-144", "newest-2000", "late-144", "random-144"]
+
+OURS = ("ours-batch", "ours-stream")
+TUNED = ("tuned", "tuned-bounds")
+DELTA_RS = ("delta-rs", "delta-rs-bounds")
+ICEBERG = ("iceberg-cow", "iceberg-cow-bounds", "iceberg-mor", "iceberg-mor-bounds")
+ALL = (*OURS, "stock", *TUNED, *DELTA_RS, *ICEBERG, "append")
+GIVEN_BOUNDS = tuple(name for name in ALL if name.endswith("-bounds"))
+# Without bounds a MERGE into 210 million rows takes a minute or more. One of them says so: the tuned one.
+LARGEST = (*OURS, "tuned", *GIVEN_BOUNDS, "append")
+# Seconds of one warm batch on two cores, at 1 and at 100 times the base table: only to say how long a run will take.
+TYPICAL: dict[str, tuple[float, float]] = {
+    "ours-batch": (2.0, 2.0),
+    "ours-stream": (3.5, 3.5),
+    "stock": (5.2, 9.4),
+    "tuned": (1.8, 4.5),
+    "tuned-bounds": (1.8, 2.0),
+    "delta-rs": (0.1, 2.7),
+    "delta-rs-bounds": (0.1, 0.3),
+    "iceberg-cow": (0.9, 2.4),
+    "iceberg-cow-bounds": (0.9, 0.9),
+    "iceberg-mor": (0.9, 2.4),
+    "iceberg-mor-bounds": (0.9, 0.9),
+    "append": (0.4, 0.4),
+}
+# Between two batches: the heap is emptied, and the table's files are looked at.
+BESIDE_SECONDS = 0.5
+# To load, write for Iceberg and digest each 210,384 rows of a base table that is not there yet.
+BASE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Base:
+    """The table that a cell begins with."""
+
+    scale: int
+    grow: Grow
+    layout: Layout
+
+    @property
+    def size(self) -> str:
+        """One time the base is the same table in both ways of growing."""
+        return "1x" if self.scale == 1 else f"{self.scale}x-{self.grow}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.size}-{self.layout}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One line of plots: contenders that all settle the same batches into copies of the same table."""
+
+    base: Base
+    batch: BatchName
+    contenders: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.base.name}/{self.batch}"
+
+    def seconds(self, rounds: int) -> float:
+        """About how long it takes."""
+        return rounds * sum(typical(name, self.base.scale) + BESIDE_SECONDS for name in self.contenders)
+
+
+def seconds_of(cells: Sequence[Cell], rounds: int) -> float:
+    """About how long they take, if no base table is there yet."""
+    bases = {cell.base for cell in cells}
+    return sum(cell.seconds(rounds) for cell in cells) + sum(base.scale * BASE_SECONDS for base in bases)
+
+
+def typical(contender: str, scale: int) -> float:
+    small, large = TYPICAL[contender]
+    return small + (large - small) * scale / 100
+
+
+def full_cells() -> Iterator[Cell]:
+    """In the order of what matters, so that an interrupted run has measured the most."""
+    ones = [Base(1, "years", "partitioned")]
+    tens = [Base(10, grow, "partitioned") for grow in ("years", "locations")]
+    hundreds = [Base(100, grow, "partitioned") for grow in ("years", "locations")]
+    for base in (*ones, *hundreds, *tens):
+        yield Cell(base, "newest-144", ALL)
+    for base in (*ones, *hundreds):
+        yield Cell(base, "new-144", (*OURS, "append"))
+        yield Cell(base, "late-144", (*OURS, "tuned", *GIVEN_BOUNDS))
+    # There are not enough years for a thousand times four of them.
+    yield Cell(Base(1000, "locations", "partitioned"), "newest-144", LARGEST)
+    for base in (*ones, hundreds[0]):
+        yield Cell(base, "newest-2000", (*OURS, *TUNED, *GIVEN_BOUNDS, "append"))
+        yield Cell(base, "random-144", (*OURS, "tuned", *GIVEN_BOUNDS))
+    for layout in ("plain", "zordered", "liquid"):
+        rivals = ("iceberg-cow", "iceberg-cow-bounds", *DELTA_RS) if layout == "plain" else ()
+        yield Cell(Base(100, "years", layout), "newest-144", (*OURS, *TUNED, *rivals))
+
+
+def quick_cells() -> Iterator[Cell]:
+    """A few minutes: whether everything works, and a first look at the figures."""
+    yield Cell(Base(1, "years", "partitioned"), "newest-144", ALL)
+    yield Cell(Base(10, "years", "partitioned"), "newest-144", ALL)
+    yield Cell(Base(1, "years", "partitioned"), "new-144", (*OURS, "append"))
+
+
+def selected(cells: Iterator[Cell], wanted: Sequence[str], contenders: Sequence[str]) -> list[Cell]:
+    """Those whose name contains one of the texts, with only the named contenders; without any of them, all."""
+    found = []
+    for cell in cells:
+        names = [name for name in cell.contenders if not contenders or name in contenders]
+        if names and (not wanted or any(text in cell.name for text in wanted)):
+            found.append(Cell(cell.base, cell.batch, names))
+    return found

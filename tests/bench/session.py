@@ -1,0 +1,61 @@
+"""One JVM for all contenders, and a session for each: its settings are all that differs."""
+
+from pathlib import Path
+from typing import Any, cast
+
+from pyspark.sql import SparkSession
+
+from tests.support.commands import ROOT
+
+# More than any contender needs: how much ours can do with is tried on its own, with spark-submit.
+HEAP = "6g"
+ICEBERG_CATALOG = "ice"
+STOCK = {
+    "spark.sql.shuffle.partitions": "200",
+    "spark.databricks.delta.snapshotPartitions": "50",
+    "spark.sql.ansi.enabled": "true",
+}
+# What py4j needs to ask the JVM's own memory pools.
+OPENED = "--add-opens=java.management/sun.management=ALL-UNNAMED"
+
+
+def start_spark(folder: Path) -> SparkSession:
+    """The settings of conf/local.conf, on two cores, with Iceberg's jar and catalog besides."""
+    builder = SparkSession.builder.appName("bench")
+    for line in (ROOT / "conf" / "local.conf").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            builder = builder.config(*line.split(None, 1))
+    for key, value in of_bench(folder).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def of_bench(folder: Path) -> dict[str, str]:
+    log4j = f"-Dlog4j2.configurationFile=file:{ROOT}/conf/log4j2.properties -Dalluvium.log={folder}/spark.log"
+    jars = [jar for group in ("spark", "iceberg") for jar in sorted((ROOT / "build" / "jars" / group).glob("*.jar"))]
+    catalog = f"spark.sql.catalog.{ICEBERG_CATALOG}"
+    return {
+        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.driver.extraJavaOptions": f"-Dalluvium.run=bench {OPENED} {log4j}",
+        "spark.driver.memory": HEAP,
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(folder / "scratch"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": f"file://{folder}/iceberg",
+    }
+
+
+def new_session(spark: SparkSession, settings: dict[str, str]) -> SparkSession:
+    session = spark.newSession()
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session
+
+
+def activate(session: SparkSession) -> None:
+    """Delta takes what is not said otherwise, its snapshots' partitions for one, from the thread's active session."""
+    jvm = cast("Any", session._jvm)
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
