@@ -7,6 +7,7 @@ and ignores what follows the first value. The VARIANT parser is strict, and tell
 import re
 import uuid
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -44,12 +45,18 @@ def scaffold(columns: Iterable[str]) -> list[str]:
 
 def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
     """In the order in which a reader of the bytes would notice."""
+    return [*text_verdicts(max_bytes), *(type_verdict(name, kind) for name, kind in columns.items())]
+
+
+# A column is made by a hundred calls into the JVM. It belongs to no table, so each is made once and not for each batch.
+@cache
+def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
     value = F.col(f"{RECORD}.value")
     text = F.col(TEXT)
     ends_with_mark = (type_at("$[1]") == "STRING") & (at("$[1]", "string") == MARK)
     is_json = F.coalesce(ends_with_mark, F.lit(False))  # noqa: FBT003
     has_lone_surrogate = text.contains("\\u") & F.regexp_replace(text, PAIRED, "").rlike(LONE_SURROGATE)
-    return [
+    return (
         Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
         Verdict(
             "OVERSIZED", F.length(value) > max_bytes, F.concat(F.length(value), F.lit(f" bytes, {max_bytes} allowed"))
@@ -57,10 +64,10 @@ def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
         Verdict("NOT_UTF8", ~F.call_function("is_valid_utf8", text), F.lit("the value is not UTF-8")),
         Verdict("NOT_JSON", ~is_json | has_lone_surrogate, F.lit("the value is not one JSON text")),
         Verdict("NOT_AN_OBJECT", ~text.rlike(OBJECT), F.concat(F.lit("an object is wanted, not "), type_at("$[0]"))),
-        *(type_verdict(name, kind) for name, kind in columns.items()),
-    ]
+    )
 
 
+@cache
 def type_verdict(name: str, kind: str) -> Verdict:
     """A value that is there, is not null, and is not of the declared type; a cast alone would round or wrap."""
     found = F.col(type_column(name))
@@ -94,6 +101,7 @@ def decimals(found: Column) -> Column:
     return F.coalesce(F.regexp_extract(found, r",(\d+)\)", 1).try_cast("int"), F.lit(0))
 
 
+@cache
 def typed(name: str, kind: str) -> Column:
     path, found = f"$[0].{name}", F.col(type_column(name))
     if kind in ISO:
@@ -109,6 +117,7 @@ def type_column(name: str) -> str:
     return f"_type_{name}"
 
 
+@cache
 def type_at(path: str) -> Column:
     """The type of the value at a path, null where there is none.
 
