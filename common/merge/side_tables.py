@@ -74,9 +74,9 @@ def may_be_provisional(side: TableLog, ledger: Ledger) -> bool:
     """By the log alone, because every start asks: only the newest append of a pipeline can lack its transaction, since
     what an older run left was removed before a newer one appended. Where the log does not tell, the rows will."""
     for commit in side.backwards():
-        if commit.replaces_content:
-            return True
         appended = position_in(commit.info.get("userMetadata"))
+        if commit.replaces_content or (appended is None and commit.operation == "WRITE"):
+            return True
         if appended is not None and appended.pipeline == ledger.pipeline:
             return appended.seq > ledger.committed().get(appended.epoch, -1)
     return True
