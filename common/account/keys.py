@@ -1,5 +1,7 @@
 """Accounting by key: what may be merged is one row for each key, the newest of it."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
@@ -13,7 +15,7 @@ from common.settings.pipeline import POSITION, Pipeline
 def check_keys(rows: DataFrame, pipeline: Pipeline) -> None:
     """One pass over the keys of the batch, for everything that may be wrong with one."""
     for row in unclear_keys(rows, pipeline).limit(1).collect():
-        key = key_of(row, pipeline)
+        key = key_of(row, pipeline.target.keys)
         refuse_split(key, row, pipeline.target.sequence)
         if row["_merged"] != 1:
             raise unbalanced(f"key {key}: {row['_merged']} of its {row['_rows']} rows are to be merged")
@@ -23,11 +25,11 @@ def check_keys(rows: DataFrame, pipeline: Pipeline) -> None:
 def refuse_split_keys(rows: DataFrame, pipeline: Pipeline) -> None:
     """Only that: for rows that are not one batch of a topic."""
     for row in unclear_keys(rows, pipeline).where("_least < _greatest").limit(1).collect():
-        refuse_split(key_of(row, pipeline), row, pipeline.target.sequence)
+        refuse_split(key_of(row, pipeline.target.keys), row, pipeline.target.sequence)
 
 
-def key_of(row: Row, pipeline: Pipeline) -> str:
-    return ", ".join(f"{name}={row[name]}" for name in pipeline.target.keys)
+def key_of(row: Row, keys: Sequence[str]) -> str:
+    return ", ".join(f"{name}={row[name]}" for name in keys)
 
 
 def unclear_keys(rows: DataFrame, pipeline: Pipeline) -> DataFrame:

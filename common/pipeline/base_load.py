@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.account.keys import key_of
 from common.errors import UsageError
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import first_position
@@ -71,9 +72,10 @@ def refuse_unclear_keys(rows: DataFrame, keys: list[str], source: Location) -> N
     has_null = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
     unclear = rows.groupBy(*keys).count().where(f"count > 1 OR {has_null}")
     for row in unclear.limit(1).collect():
-        key = ", ".join(f"{name}={row[name]}" for name in keys)
         what = "stands twice" if row["count"] > 1 else "has a null or a NaN"
-        raise UsageError(f"the parquet files of {source}: key {key} {what}", "load files with one row for each key")
+        raise UsageError(
+            f"the parquet files of {source}: key {key_of(row, keys)} {what}", "load files with one row for each key"
+        )
 
 
 def declared(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame:

@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from common.account.keys import key_of
 from common.account.outcome import FilesTouched, Outcome, check_outcome, files_touched, outcome
 from common.account.tally import unbalanced
 from common.account.times import StageTimes
@@ -155,9 +156,9 @@ def refuse_strays(task: Task) -> None:
     keys = task.pipeline.target.keys
     table = DeltaTable.forPath(task.changes.sparkSession, task.table.uri)
     for row in strays(table, task.changes, keys, task.bounds).limit(1).collect():
-        key = ", ".join(f"{name}={row[name]}" for name in keys)
         raise StateError(
-            f"key {key} has a row outside of its batch's bounds: a column of target.prune_by has changed for it",
+            f"key {key_of(row, keys)} has a row outside of its batch's bounds: "
+            "a column of target.prune_by has changed for it",
             "nothing was committed; take that column out of target.immutable and target.prune_by",
         )
 
