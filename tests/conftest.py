@@ -59,7 +59,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def compiled(spark: SparkSession) -> Iterator[None]:
     """For what decides on values: by the code that users' jobs run."""
     for key in INTERPRETED:

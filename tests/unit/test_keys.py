@@ -20,6 +20,8 @@ from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.records import records
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 

@@ -17,6 +17,8 @@ from tests.support.oracle import Contract, Judgement, judge
 from tests.support.payloads import ANY, COLUMNS, KINDS, MAX_BYTES, Payload, payloads
 from tests.support.records import NOON, records
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 SEED = int(os.environ.get("ALLUVIUM_PAYLOAD_SEED", "28"))
 PIPELINE = Pipeline.model_validate(
     {

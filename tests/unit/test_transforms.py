@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from common.pipeline.judge import with_fates
 from common.settings.pipeline import Pipeline
 from tests.support.records import KAFKA, NOON, records
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 def pipeline(**parts: Any) -> Pipeline:
