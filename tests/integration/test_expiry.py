@@ -20,7 +20,7 @@ def topic_of_ages(broker: Broker, config: dict[str, str], ages: dict[int, list[i
     """Per partition, records that were written so many milliseconds ago."""
     name = broker.create_topic(config=config)
     now = int(time.time() * 1000)
-    producer = Producer({"bootstrap.servers": broker.address})
+    producer = Producer({"bootstrap.servers": broker.address, "enable.idempotence": True})
     for partition, each in ages.items():
         for age in each:
             producer.produce(name, key=b"k", value=None, partition=partition, timestamp=now - age)

@@ -66,16 +66,22 @@ class Broker:
         return offsets
 
     def produce(
-        self, topic: str, records: list[tuple[bytes | None, bytes | None]], partition: int | None = None
+        self,
+        topic: str,
+        records: list[tuple[bytes | None, bytes | None]],
+        partition: int | None = None,
+        config: dict[str, str | int] | None = None,
     ) -> None:
-        """Key and value of each record, in order, all of them delivered or the test fails."""
+        """Key and value of each record, in order, all of them delivered or the test fails.
+
+        Idempotent, since a resend of one that is not may overtake: records in another order than they were given."""
         failed: list[object] = []
-        producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True})
+        producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True, **(config or {})})
         where = {} if partition is None else {"partition": partition}
         for key, value in records:
             producer.produce(
                 topic, key=key, value=value, on_delivery=lambda error, _: error and failed.append(error), **where
             )
             producer.poll(0)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         assert not failed
