@@ -24,6 +24,9 @@ def kafka_options(topic: Topic) -> dict[str, str]:
         "kafka.isolation.level": "read_committed",
         "failOnDataLoss": "true",
         "fetchOffset.numRetries": "2",
+        # Spark asks for the log's ends on a connection on which its consumer waits, for that long, for the record after
+        # the last: half a second a partition, by Kafka's default. What is planned is there, nobody has to wait for it.
+        "kafka.fetch.max.wait.ms": "10",
         "kafkaConsumer.pollTimeoutMs": milliseconds(WAIT_SECONDS),
         "kafka.default.api.timeout.ms": milliseconds(WAIT_SECONDS),
         # Below the one before it, as Kafka's admin client demands.
