@@ -1,10 +1,11 @@
 """The table's own log: which transactions it has seen, and what each commit said of itself."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from common.jvm import items_of, java
 from common.ledger.files import Files
 from common.ledger.log_entry import Commit, parse_commit
 
@@ -30,7 +31,7 @@ class Commits:
         checksum = snapshot.checksumOpt()
         known = checksum.get().setTransactions() if checksum.isDefined() else checksum
         found = known.get() if known.isDefined() else snapshot.setTransactions()
-        return {str(each.appId()): int(each.version()) for each in self._as_list(found)}
+        return {str(each.appId()): int(each.version()) for each in items_of(found)}
 
     def table_id(self) -> str:
         return str(self._snapshot().metadata().id())
@@ -44,12 +45,9 @@ class Commits:
         """The files of the newest version: path, partitionValues, size and more, a row each."""
         return DataFrame(self._snapshot().allFiles().toDF(), self._spark)
 
-    def _as_list(self, seq: Any) -> Any:
-        return cast("Any", self._spark._jvm).scala.jdk.javaapi.CollectionConverters.asJava(seq)
-
     def _snapshot(self) -> Any:
-        deltalog = cast("Any", self._spark._jvm).org.apache.spark.sql.delta.DeltaLog
-        return deltalog.forTableWithSnapshot(self._spark._jsparkSession, self._table)._2()
+        delta_log = java(self._spark, "org.apache.spark.sql.delta.DeltaLog")
+        return delta_log.forTableWithSnapshot(self._spark._jsparkSession, self._table)._2()
 
     def backwards(self) -> Iterator[Commit]:
         """From the newest down to the oldest that the log still has."""

@@ -1,19 +1,21 @@
 """Small text files on the table's own file system (local, HDFS, S3), through Hadoop's."""
 
-from typing import Any, cast
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from common.errors import StateError
+from common.jvm import java
 
 
 class Files:
     """Text files below one folder."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
-        self._jvm = cast("Any", spark._jvm)
-        self._folder: Any = self._jvm.org.apache.hadoop.fs.Path(folder)
+        self._new_path = java(spark, "org.apache.hadoop.fs.Path")
+        self._io = java(spark, "org.apache.commons.io.IOUtils")
+        self._folder: Any = self._new_path(folder)
         self._fs = self._folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
 
     def read(self, name: str) -> str | None:
@@ -25,7 +27,7 @@ class Files:
                 return None
             raise
         try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            return str(self._io.toString(stream, "UTF-8"))
         finally:
             stream.close()
 
@@ -55,4 +57,4 @@ class Files:
         self._fs.delete(path, recursive)
 
     def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._folder, name)
+        return self._new_path(self._folder, name)

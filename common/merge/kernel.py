@@ -7,10 +7,11 @@ to write a small batch.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, cast
+from typing import Any
 
 from pyspark.sql import SparkSession
 
+from common.jvm import java, map_of
 from common.merge.bounds import Bound, Span
 from common.merge.values import kernel_literal
 
@@ -40,11 +41,13 @@ class Kernel:
     """Delta Kernel on one table."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._jvm = cast("Any", spark._jvm)
-        self._kernel = self._jvm.io.delta.kernel
-        hadoop = cast("Any", spark)._jsparkSession.sessionState().newHadoopConf()
-        self._engine = self._kernel.defaults.engine.DefaultEngine.create(hadoop)
-        self._table = self._kernel.Table.forPath(self._engine, path)
+        self._column = java(spark, "io.delta.kernel.expressions.Column")
+        self._literal = java(spark, "io.delta.kernel.expressions.Literal")
+        self._predicate = java(spark, "io.delta.kernel.expressions.Predicate")
+        self._scan_file = java(spark, "io.delta.kernel.internal.InternalScanFileUtils")
+        hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+        self._engine = java(spark, "io.delta.kernel.defaults.engine.DefaultEngine").create(hadoop)
+        self._table = java(spark, "io.delta.kernel.Table").forPath(self._engine, path)
 
     def files(self, version: int, bounds: Sequence[Bound]) -> list[File]:
         """The candidates in that version of the table; a file without statistics is one."""
@@ -66,21 +69,19 @@ class Kernel:
         fields = add.getSchema()
         return File(
             path=add.getString(fields.indexOf("path")),
-            partition_values=dict(self._kernel.internal.InternalScanFileUtils.getPartitionValues(row)),
+            partition_values=map_of(self._scan_file.getPartitionValues(row)),
             size=add.getLong(fields.indexOf("size")),
             modified=add.getLong(fields.indexOf("modificationTime")),
             has_deletion_vector=not add.isNullAt(fields.indexOf("deletionVector")),
         )
 
     def _condition(self, bound: Bound) -> Any:
-        column = self._kernel.expressions.Column(bound.column)
+        column = self._column(bound.column)
         branches = [self._holds(column, bound, span) for span in bound.spans]
         return reduce(self._either, [*branches, self._predicate("IS_NULL", column)] if bound.or_null else branches)
 
     def _holds(self, column: Any, bound: Bound, span: Span) -> Any:
-        first, last = (
-            kernel_literal(self._kernel.expressions.Literal, value, bound.kind) for value in (span.first, span.last)
-        )
+        first, last = (kernel_literal(self._literal, value, bound.kind) for value in (span.first, span.last))
         return self._all([self._predicate(">=", column, first), self._predicate("<=", column, last)])
 
     def _all(self, conditions: Any) -> Any:
@@ -88,9 +89,3 @@ class Kernel:
 
     def _either(self, one: Any, other: Any) -> Any:
         return self._predicate("OR", one, other)
-
-    def _predicate(self, name: str, *children: Any) -> Any:
-        listed = self._jvm.java.util.ArrayList()
-        for child in children:
-            listed.add(child)
-        return self._kernel.expressions.Predicate(name, listed)

@@ -30,7 +30,8 @@ class Rewritten:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {action: int(self._observed.get[action]) for action in ACTIONS}
+        found = self._observed.get
+        return {action: int(found[action]) for action in ACTIONS}
 
 
 def rewritten(stand: DataFrame, changes: DataFrame, upsert: Upsert) -> Rewritten:

@@ -6,12 +6,13 @@ to rewrite them. Where the candidates are known and few, one job rewrites them: 
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from common.errors import StateError
+from common.jvm import items_of, java, scala_object, scala_seq
 from common.ledger.position import Stamp
 from common.merge.kernel import File
 
@@ -21,11 +22,11 @@ class DirectTransaction:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
-        self._jvm = cast("Any", spark._jvm)
-        self._delta = self._jvm.org.apache.spark.sql.delta
         # Delta asks the thread, not the caller, which session's settings a commit has.
-        self._jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)
-        self._log = self._delta.DeltaLog.forTable(spark._jsparkSession, path)
+        java(spark, "org.apache.spark.sql.SparkSession").setActiveSession(spark._jsparkSession)
+        self._log = java(spark, "org.apache.spark.sql.delta.DeltaLog").forTable(spark._jsparkSession, path)
+        self._actions = java(spark, "org.apache.spark.sql.delta.actions.Action")
+        self._nothing = java(spark, "scala.Option").empty()
         self._txn = self._log.startTransaction()
         self._txn.readWholeTable()
         self._written: list[Any] = []
@@ -60,13 +61,13 @@ class DirectTransaction:
 
     def read(self, files: Sequence[File]) -> DataFrame:
         """The rows of these files, all of them."""
-        adds = self._seq([self._action("add", file.action()) for file in files])
-        nothing = self._jvm.scala.Option.empty()
-        return DataFrame(self._log.createDataFrame(self._txn.snapshot(), adds, False, nothing), self._spark)  # noqa: FBT003
+        adds = scala_seq(self._spark, [self._action("add", file.action()) for file in files])
+        rows = self._log.createDataFrame(self._txn.snapshot(), adds, False, self._nothing)  # noqa: FBT003  no stream
+        return DataFrame(rows, self._spark)
 
     def write(self, rows: DataFrame) -> int:
         """New files, which nobody sees before the commit. Gives how many rows Delta has counted in them."""
-        self._written = list(self._list(self._txn.writeFiles(rows._jdf)))
+        self._written = items_of(self._txn.writeFiles(rows._jdf))
         return sum(int(added.numLogicalRecords().get()) for added in self._written)
 
     def commit(self, stamp: Stamp, removed: Sequence[File], metrics: Mapping[str, int] | None) -> None:
@@ -74,35 +75,27 @@ class DirectTransaction:
         gone = [self._action("add", file.action()).remove() for file in removed]
         txn = self._action("txn", {"appId": stamp.app_id, "version": stamp.seq})
         operation = self._append() if metrics is None else self._merge(metrics)
-        self._txn.commit(self._seq([txn, *gone, *self._written]), operation)
+        self._txn.commit(scala_seq(self._spark, [txn, *gone, *self._written]), operation)
 
     def _merge(self, metrics: Mapping[str, int]) -> Any:
-        named = self._jvm.java.util.HashMap()
-        for name, value in metrics.items():
-            metric = self._jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric(
-                self._spark.sparkContext._jsc.sc(), name
-            )
-            metric.set(value)
-            named.put(name, metric)
-        scala_map = getattr(getattr(self._jvm.scala.collection.immutable, "Map$"), "MODULE$")
-        as_scala = self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(named)
-        self._txn.registerSQLMetrics(self._spark._jsparkSession, getattr(scala_map, "from")(as_scala))
-        none, nobody = self._jvm.scala.Option.empty(), self._seq([])
-        return getattr(self._delta, "DeltaOperations$Merge")(none, none, none, none, nobody, nobody, nobody)
+        self._txn.registerSQLMetrics(self._spark._jsparkSession, self._scala_map(metrics))
+        operation = java(self._spark, "org.apache.spark.sql.delta.DeltaOperations$Merge")
+        nobody = scala_seq(self._spark, [])
+        return operation(*[self._nothing] * 4, nobody, nobody, nobody)
 
     def _append(self) -> Any:
-        none = self._jvm.scala.Option.empty()
-        mode = self._jvm.org.apache.spark.sql.SaveMode.Append
-        return getattr(self._delta, "DeltaOperations$Write")(mode, none, none, none, none, none, none, none, none)
+        mode = java(self._spark, "org.apache.spark.sql.SaveMode").Append
+        return java(self._spark, "org.apache.spark.sql.delta.DeltaOperations$Write")(mode, *[self._nothing] * 8)
+
+    def _scala_map(self, metrics: Mapping[str, int]) -> Any:
+        new_metric = java(self._spark, "org.apache.spark.sql.execution.metric.SQLMetrics").createMetric
+        context, named = self._spark.sparkContext._jsc.sc(), java(self._spark, "java.util.HashMap")()
+        for name, value in metrics.items():
+            metric = new_metric(context, name)
+            metric.set(value)
+            named.put(name, metric)
+        as_scala = java(self._spark, "scala.jdk.javaapi.CollectionConverters").asScala(named)
+        return getattr(scala_object(self._spark, "scala.collection.immutable.Map"), "from")(as_scala)
 
     def _action(self, kind: str, content: Mapping[str, Any]) -> Any:
-        return self._delta.actions.Action.fromJson(json.dumps({kind: content}))
-
-    def _seq(self, items: Sequence[Any]) -> Any:
-        listed = self._jvm.java.util.ArrayList()
-        for item in items:
-            listed.add(item)
-        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toSeq()
-
-    def _list(self, seq: Any) -> Any:
-        return self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(seq)
+        return self._actions.fromJson(json.dumps({kind: content}))

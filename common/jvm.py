@@ -1,0 +1,32 @@
+"""Java and Scala from Python, with as few calls as it takes: a batch makes thousands of them, and each is a message."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+def java(spark: SparkSession, name: str) -> Any:
+    """A class by its whole name. `_jvm.java.util.ArrayList` would ask the JVM for each part of it."""
+    return getattr(spark._jvm, name)
+
+
+def scala_object(spark: SparkSession, name: str) -> Any:
+    return getattr(java(spark, f"{name}$"), "MODULE$")
+
+
+def scala_seq(spark: SparkSession, items: Iterable[Any]) -> Any:
+    listed = java(spark, "java.util.ArrayList")()
+    for item in items:
+        listed.add(item)
+    return java(spark, "org.apache.spark.api.python.PythonUtils").toSeq(listed)
+
+
+def items_of(seq: Any) -> list[Any]:
+    """Of a Scala sequence, by index: an iteration ends with an exception, which takes longer than the rest."""
+    return [seq.apply(index) for index in range(seq.size())]
+
+
+def map_of(mapping: Any) -> dict[str, Any]:
+    """Of a Java map, by its keys, for the same reason."""
+    return {name: mapping.get(name) for name in mapping.keySet().toArray()}
