@@ -1,20 +1,21 @@
 """Accounting by key: what may be merged is one row for each key, the newest of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from common.account.tally import unbalanced
+from common.ask import Answer, ask
 from common.divide.fate import FATE, FOLDED, MERGE
 from common.errors import StateError
 from common.read.kafka import RECORD
 from common.settings.pipeline import POSITION, Pipeline
 
 
-def check_keys(rows: DataFrame, pipeline: Pipeline) -> None:
-    """One pass over the keys of the batch, for everything that may be wrong with one."""
-    for row in unclear_keys(rows, pipeline).limit(1).collect():
+def check_keys(unclear: Iterable[Answer], pipeline: Pipeline) -> None:
+    """Everything that may be wrong with a key of the batch, by one that is."""
+    for row in unclear:
         key = key_of(row, pipeline.target.keys)
         refuse_split(key, row, pipeline.target.sequence)
         if row["_merged"] != 1:
@@ -24,15 +25,16 @@ def check_keys(rows: DataFrame, pipeline: Pipeline) -> None:
 
 def refuse_split_keys(rows: DataFrame, pipeline: Pipeline) -> None:
     """Only that: for rows that are not one batch of a topic."""
-    for row in unclear_keys(rows, pipeline).where("_least < _greatest").limit(1).collect():
+    for row in ask({"split": an_unclear_key(rows, pipeline, "_least < _greatest")})["split"]:
         refuse_split(key_of(row, pipeline.target.keys), row, pipeline.target.sequence)
 
 
-def key_of(row: Row, keys: Sequence[str]) -> str:
+def key_of(row: Answer | Row, keys: Sequence[str]) -> str:
     return ", ".join(f"{name}={row[name]}" for name in keys)
 
 
-def unclear_keys(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+def an_unclear_key(rows: DataFrame, pipeline: Pipeline, besides: str = "true") -> DataFrame:
+    """One pass over the keys of the batch."""
     partition, is_merged = F.col(f"{RECORD}.partition"), F.col(FATE) == MERGE
     order = age(pipeline.target.sequence)
     found = (
@@ -47,7 +49,7 @@ def unclear_keys(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
         )
     )
     split = " OR _least < _greatest" if pipeline.target.sequence == POSITION else ""
-    return found.where(f"_merged != 1 OR NOT _newest{split}")
+    return found.where(f"(_merged != 1 OR NOT _newest{split}) AND {besides}").limit(1)
 
 
 def age(sequence: str) -> Column:
@@ -55,7 +57,7 @@ def age(sequence: str) -> Column:
     return F.col(f"{RECORD}.offset" if sequence == POSITION else sequence)
 
 
-def refuse_split(key: str, found: Row, sequence: str) -> None:
+def refuse_split(key: str, found: Answer, sequence: str) -> None:
     """Offsets of two partitions do not order events: without a sequence column a key must live in one partition."""
     if sequence == POSITION and found["_least"] < found["_greatest"]:
         raise StateError(

@@ -1,6 +1,6 @@
 """Accounting before the commit: what was read, per partition, and its fate, counted from the rows themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -8,6 +8,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from common.ask import Answer
 from common.divide.fate import FATE, FATES, FOLDED, LATE, MERGE, NULL, QUARANTINED, is_late
 from common.divide.verdict import REASON
 from common.errors import AlluviumError
@@ -44,10 +45,10 @@ def check_plan(planned: Plan, committed: Offsets) -> None:
             raise unbalanced(f"{where}, the table ends at {committed.get(partition, 0)}")
 
 
-def tally(rows: DataFrame, pipeline: Pipeline) -> dict[int, PartitionTally]:
-    """One job over rows that are materialised already; as many rows as the topic has partitions."""
+def count_fates(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Of rows that are materialised already; as many rows as the topic has partitions."""
     offset = F.col(f"{RECORD}.offset")
-    counted = rows.groupBy(F.col(f"{RECORD}.partition").alias("partition")).agg(
+    return rows.groupBy(F.col(f"{RECORD}.partition").alias("partition")).agg(
         F.count("*").alias("rows"),
         F.count_distinct(offset).alias("offsets"),
         F.min(offset).alias("first"),
@@ -55,6 +56,9 @@ def tally(rows: DataFrame, pipeline: Pipeline) -> dict[int, PartitionTally]:
         F.count_if(is_misrouted(pipeline)).alias("misrouted"),
         *(F.count_if(F.col(FATE) == fate).alias(fate) for fate in FATES),
     )
+
+
+def tally(counted: Iterable[Answer]) -> dict[int, PartitionTally]:
     return {
         row["partition"]: PartitionTally(
             rows=row["rows"],
@@ -64,7 +68,7 @@ def tally(rows: DataFrame, pipeline: Pipeline) -> dict[int, PartitionTally]:
             misrouted=row["misrouted"],
             fates={fate: row[fate] for fate in FATES},
         )
-        for row in counted.collect()
+        for row in counted
     }
 
 

@@ -7,10 +7,11 @@ part of the key or never changes for one. So what holds none of these values hol
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.ask import Answer, ask
 from common.merge.quoting import quoted
 from common.merge.values import Value, sql_literal
 from common.settings.pipeline import Pipeline
@@ -56,55 +57,78 @@ def sql_of(bounds: Sequence[Bound]) -> str:
 
 def bounds_of(changes: DataFrame, pipeline: Pipeline) -> list[Bound]:
     """What every row with a key of the batch fulfils. Empty: any row may have one."""
-    columns = pipeline.target.prune_by
-    if not columns:
+    if not pipeline.target.prune_by:
         return []
-    found = spans_of(changes, columns)
-    told = [name for name in columns if not (pipeline.deletes and found[name].has_null)]
-    # Rows from before a column was declared may have a null in it; no key is null.
-    return [
-        Bound(name, changes.schema[name].dataType, found[name].spans, or_null=name not in pipeline.target.keys)
-        for name in told
-    ]
+    (found,) = ask({"spans": ask_spans(changes, pipeline.target.prune_by)})["spans"]
+    return bounds_told(found, changes, pipeline)
 
 
-@dataclass(frozen=True)
-class Spans:
-    """What a batch has in one column. Where it deletes, a null is a tombstone's: what its row has there is unknown."""
+def bounds_told(found: Answer, changes: DataFrame, pipeline: Pipeline) -> list[Bound]:
+    """From the answer to `ask_spans`."""
+    keys, bounds = pipeline.target.keys, []
+    for name in pipeline.target.prune_by:
+        # Where the pipeline deletes, a null is a tombstone's: what its row has in the column is unknown.
+        if not (pipeline.deletes and found[name]["has_null"]):
+            kind = changes.schema[name].dataType
+            # Rows from before a column was declared may have a null in it; no key is null.
+            bounds.append(Bound(name, kind, spans_told(found[name], kind), or_null=name not in keys))
+    return bounds
 
-    spans: Sequence[Span]
-    has_null: bool
 
+def ask_spans(changes: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """One row. For each column its values as at most SPANS ranges, divided at the widest gaps, and whether one is null.
 
-def spans_of(changes: DataFrame, columns: Sequence[str]) -> dict[str, Spans]:
-    """The values of each column, divided at the widest gaps: one task, at most SPANS rows a column."""
-    kinds = [changes.schema[name].dataType for name in columns]
-    entries = [entry(place, name, kind) for place, (name, kind) in enumerate(zip(columns, kinds, strict=True))]
-    of_column = Window.partitionBy("place")
-    listed = changes.select(F.inline(F.array(*entries))).coalesce(1)
-    known = listed.withColumn("has_null", F.max(F.col("value").isNull()).over(of_column)).where("value IS NOT NULL")
-    followed = known.withColumns(
-        {"before": F.lag("value").over(of_column.orderBy("value")), "last": F.max("value").over(of_column)}
+    As arrays, and not by windows, which are several queries' worth of planning: in one task, as large as the batch.
+    """
+    kinds = {name: changes.schema[name].dataType for name in columns}
+    held = changes.agg(
+        *(in_order(name, kind).alias(held_in(place)) for place, (name, kind) in enumerate(kinds.items())),
+        *(F.max(F.col(name).isNull()).alias(null_in(place)) for place, name in enumerate(columns)),
     )
-    gap = F.col("value.ordinal") - F.col("before.ordinal")
-    ranked = followed.withColumn("rank", F.row_number().over(of_column.orderBy(gap.desc_nulls_first())))
-    starts = ranked.where(F.col("before").isNull() | ((F.col("rank") <= SPANS) & (gap > F.col("step")))).collect()
-    return {
-        name: between([row for row in starts if row["place"] == place], kind)
-        for place, (name, kind) in enumerate(zip(columns, kinds, strict=True))
-    }
+    divided = held.select(
+        "*", *(F.expr(starts(place, kind)).alias(starts_in(place)) for place, kind in enumerate(kinds.values()))
+    )
+    return divided.select(
+        *(
+            F.struct(F.expr(spans(place)).alias("spans"), F.col(null_in(place)).alias("has_null")).alias(name)
+            for place, name in enumerate(columns)
+        )
+    )
 
 
-def entry(place: int, name: str, kind: T.DataType) -> Column:
-    """A value as a number that tells how far it is from another, and, of a text, as itself."""
-    column = F.col(name)
+def held_in(place: int) -> str:
+    return f"held_{place}"
+
+
+def null_in(place: int) -> str:
+    return f"null_{place}"
+
+
+def starts_in(place: int) -> str:
+    return f"starts_{place}"
+
+
+def in_order(name: str, kind: T.DataType) -> Column:
+    """The values, each once: as a number that tells how far it is from another, and, of a text, as itself."""
+    column = F.col(quoted(name))
     number = ordinal(column, kind).cast("decimal(38,0)").alias("ordinal")
     itself = (column if isinstance(kind, T.StringType) else F.lit(None)).cast("string").alias("text")
-    return F.struct(
-        F.lit(place).alias("place"),
-        F.lit(1 if isinstance(kind, WHOLE) else 0).alias("step"),
-        F.when(column.isNotNull(), F.struct(number, itself)).alias("value"),
-    )
+    return F.sort_array(F.collect_set(F.when(column.isNotNull(), F.struct(number, itself))))
+
+
+def starts(place: int, kind: T.DataType) -> str:
+    """Where a range begins, besides at the first value: after the widest gaps."""
+    held, nothing_between = held_in(place), 1 if isinstance(kind, WHOLE) else 0
+    gap = f"named_struct('gap', value.ordinal - get({held}, index - 1).ordinal, 'at', index)"
+    gaps = f"filter(transform({held}, (value, index) -> {gap}), each -> each.gap > {nothing_between})"
+    return f"sort_array(transform(slice(sort_array({gaps}, false), 1, {SPANS - 1}), each -> each.at))"
+
+
+def spans(place: int) -> str:
+    held, starts = held_in(place), starts_in(place)
+    after = f"coalesce(get({starts}, index), size({held}))"
+    each = f"named_struct('first', get({held}, start), 'last', get({held}, {after} - 1))"
+    return f"transform(concat(array(0), {starts}), (start, index) -> {each})"
 
 
 def ordinal(column: Column, kind: T.DataType) -> Column:
@@ -122,15 +146,14 @@ def of_prefix(text: Column) -> Column:
     return high * F.lit(2**56).cast("decimal(17,0)") + low
 
 
-def between(starts: Sequence[Row], kind: T.DataType) -> Spans:
-    """Each start tells the end of the span before it; a column without any has nothing but nulls."""
-    if not starts:
-        return Spans((), has_null=True)
-    ordered = sorted(starts, key=lambda row: (row["value"]["ordinal"], (row["value"]["text"] or "").encode()))
-    ends = [row["before"] for row in ordered[1:]] + [ordered[0]["last"]]
-    spans = [Span(as_value(row["value"], kind), as_value(end, kind)) for row, end in zip(ordered, ends, strict=True)]
-    return Spans(spans, has_null=ordered[0]["has_null"])
+def spans_told(found: Answer, kind: T.DataType) -> list[Span]:
+    """A column with nothing but nulls has one that begins nowhere."""
+    return [
+        Span(value_told(each["first"], kind), value_told(each["last"], kind))
+        for each in found["spans"]
+        if "first" in each
+    ]
 
 
-def as_value(found: Row, kind: T.DataType) -> Value:
-    return found["text"] if isinstance(kind, T.StringType) else int(found["ordinal"])
+def value_told(found: Answer, kind: T.DataType) -> Value:
+    return str(found["text"]) if isinstance(kind, T.StringType) else int(found["ordinal"])

@@ -6,22 +6,23 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from common.account.keys import check_keys
-from common.account.tally import check_gaps, check_plan, check_tally, tally, totals
+from common.account.keys import an_unclear_key, check_keys
+from common.account.tally import check_gaps, check_plan, check_tally, count_fates, tally, totals
 from common.account.times import StageTimes
-from common.divide.fate import QUARANTINED
+from common.ask import ask
+from common.divide.fate import MERGE, QUARANTINED
 from common.errors import AlluviumError, StateError
 from common.faults import fault_point
 from common.ledger.delta import open_ledger
 from common.ledger.position import Position
-from common.pipeline.commit import Committed, Step, commit
+from common.merge.bounds import ask_spans, bounds_told
+from common.pipeline.commit import Accounted, Committed, Step, changes_of, commit
+from common.pipeline.few import FEW_RECORDS, planned_for
 from common.pipeline.judge import with_fates
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, starting_offsets
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
-
-FEW_RECORDS = 5_000
 
 
 class TooManyBadRecords(AlluviumError):
@@ -66,34 +67,43 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     that owns the table.
     """
     fault_point("planned")
-    with times.stage("read"):
+    spark = rows.sparkSession
+    following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
+    step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
+    with times.stage("read"), planned_for(spark, planned.records):
         judged = materialise(with_fates(in_one_task(rows, planned), settling.pipeline), settling, planned.start)
     fault_point("read")
-    with times.stage("account"):
+    changes = changes_of(judged, step)
+    with times.stage("account"), planned_for(spark, planned.records):
         check_plan(planned, position.offsets)
-        fates, gaps = account(settling, planned, judged)
+        accounted, gaps = account(settling, planned, judged, changes)
     fault_point("accounted")
-    following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
-    ledger = open_ledger(rows.sparkSession, settling.table.uri, settling.pipeline.name)
-    step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
-    committed = commit(step, ledger, judged, fates, times)
+    ledger = open_ledger(spark, settling.table.uri, settling.pipeline.name)
+    committed = commit(step, ledger, accounted, times)
     fault_point("checked")
     with times.stage("copy"):
         ledger.copy(following)
     fault_point("copied")
-    return BatchResult(following, planned, fates, gaps, committed, times.seconds())
+    return BatchResult(following, planned, accounted.fates, gaps, committed, times.seconds())
 
 
-def account(settling: Settling, planned: Plan, judged: DataFrame) -> tuple[dict[str, int], int]:
+def account(settling: Settling, planned: Plan, judged: DataFrame, changes: DataFrame) -> tuple[Accounted, int]:
     """Every planned offset explained, from the rows themselves: the fates, and the gaps. Nothing is written yet."""
     refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
-    counted = tally(judged, settling.pipeline)
+    pipeline = settling.pipeline
+    questions = {"fates": count_fates(judged, pipeline), "unclear": an_unclear_key(judged, pipeline)}
+    if pipeline.target.prune_by:
+        questions["spans"] = ask_spans(changes, pipeline.target.prune_by)
+    answers = ask(questions)
+    counted = tally(answers["fates"])
     check_tally(counted, planned)
     gaps = check_gaps(judged, counted, planned, settling.topic)
-    check_keys(judged, settling.pipeline)
+    check_keys(answers["unclear"], pipeline)
     fates = totals(counted)
-    refuse_too_many_bad(fates, settling.pipeline.quality.max_bad_ratio)
-    return fates, gaps
+    refuse_too_many_bad(fates, pipeline.quality.max_bad_ratio)
+    is_bounded = pipeline.target.prune_by and fates[MERGE]
+    bounds = bounds_told(answers["spans"][0], changes, pipeline) if is_bounded else []
+    return Accounted(judged, changes, fates, bounds), gaps
 
 
 def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:

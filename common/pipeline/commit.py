@@ -1,7 +1,7 @@
 """The write phase of a batch: side tables first, the table last, in one transaction that carries the position."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ from common.ledger.delta import transaction
 from common.ledger.ledger import Ledger
 from common.ledger.lock import commit_lock
 from common.ledger.position import Position
-from common.merge.bounds import bounds_of
+from common.merge.bounds import Bound
 from common.merge.deleted_keys import remember_deleted
 from common.merge.origin import LINEAGE, ensure_lineage, origin
 from common.merge.reach import strays
@@ -75,6 +75,21 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Accounted:
+    """A batch of which every row is explained: all of them with their fates, what the MERGE gets of them, and where in
+    the table that can be."""
+
+    judged: DataFrame
+    changes: DataFrame
+    fates: dict[str, int]
+    bounds: Sequence[Bound]
+
+    @property
+    def to_merge(self) -> int:
+        return self.fates[MERGE]
+
+
+@dataclass(frozen=True)
 class Committed:
     """What a commit did, by its own metrics: to the rows, and to the files."""
 
@@ -82,22 +97,22 @@ class Committed:
     files: FilesTouched
 
 
-def commit(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int], times: StageTimes) -> Committed:
+def commit(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> Committed:
     """Side tables first, the table last: its commit is the moment at which the batch has happened."""
     with commit_lock(step.table):
         # Here too: beside the table, rows under a rival's number could not be told from the rival's own.
         refuse_moved(ledger, step.before)
-        with undone_on_failure(judged.sparkSession, step.table, ledger):
+        with undone_on_failure(batch.judged.sparkSession, step.table, ledger):
             with times.stage("beside"):
-                write_beside(step, ledger, judged, fates)
+                write_beside(step, ledger, batch.judged, batch.fates)
             files = ledger.files()
             with times.stage("merge"):
-                prospect = commit_with_retries(step, ledger, changes_of(judged, step), to_merge=fates[MERGE])
+                prospect = commit_with_retries(step, ledger, batch)
     fault_point("committed")
     with times.stage("check"):
         metrics = ledger.metrics(step.after)
         found = outcome(metrics, superseded=prospect.superseded, absent=prospect.absent)
-        check_outcome(found, fates[MERGE])
+        check_outcome(found, batch.to_merge)
     return Committed(found, files_touched(metrics, files, prospect.candidates))
 
 
@@ -163,20 +178,20 @@ def refuse_strays(task: Task) -> None:
         )
 
 
-def commit_with_retries(step: Step, ledger: Ledger, changes: DataFrame, *, to_merge: int) -> Prospect:
+def commit_with_retries(step: Step, ledger: Ledger, batch: Accounted) -> Prospect:
     """The same rows until they are in, or until it is clear that they cannot be. Gives what the table held for them."""
-    ensure_lineage(changes.sparkSession, step.table.uri, step.pipeline)
-    bounds = bounds_of(changes, step.pipeline) if to_merge else []
-    task = Task(step.table, step.pipeline, changes, to_merge, bounds, step.after)
+    spark = batch.changes.sparkSession
+    ensure_lineage(spark, step.table.uri, step.pipeline)
+    task = Task(step.table, step.pipeline, batch.changes, batch.to_merge, batch.bounds, step.after)
     for attempt in range(1, ATTEMPTS + 1):
         refuse_moved(ledger, step.before)
-        if step.check_pruning and bounds:
+        if step.check_pruning and batch.bounds:
             refuse_strays(task)
         fault_point("merge")
         try:
             # Anew for each attempt: what a rival has written meanwhile may hold a key of the batch.
             way = task.prepare()
-            write(way, changes.sparkSession, step.after)
+            write(way, spark, step.after)
         except (PySparkException, Py4JError) as error:
             if ledger.has(step.after):
                 log.warning("the commit had landed although its answer was lost", seq=step.after.seq)

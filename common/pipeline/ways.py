@@ -14,9 +14,10 @@ from common.account.tally import unbalanced
 from common.ledger.position import Stamp
 from common.merge.bounds import Bound, sql_of
 from common.merge.reach import Reach, reach
-from common.merge.rewrite import ABSENT, COPY, DELETE, INSERT, SUPERSEDED, UPDATE, added, rewritten
+from common.merge.rewrite import ABSENT, COPY, DELETE, INSERT, SUPERSEDED, UPDATE, Rewritten, added, rewritten
 from common.merge.transaction import DirectTransaction
 from common.merge.upsert import Upsert, count_absent, count_superseded, merge_latest, upsert_of
+from common.pipeline.few import FEW_RECORDS, planned_for
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
@@ -63,12 +64,9 @@ class Directly:
 
     def __init__(self, found: Reach, changes: DataFrame, upsert: Upsert, *, to_merge: int) -> None:
         self._found = found
-        if found.files:
-            stand = found.transaction.read(found.files)
-            result = rewritten(stand.coalesce(1) if found.is_small else stand, changes, upsert)
-        else:
-            result = added(changes, upsert)
-        written = found.transaction.write(result.rows)
+        with planned_for(changes.sparkSession, to_merge):
+            result = self._result(changes, upsert, is_small=found.is_small and to_merge <= FEW_RECORDS)
+            written = found.transaction.write(result.rows)
         self._counts = counts = result.counts
         stay = counts[COPY] + counts[INSERT] + counts[UPDATE] + counts[SUPERSEDED]
         if written != stay:
@@ -77,6 +75,14 @@ class Directly:
         if explained != to_merge:
             raise unbalanced(f"{to_merge} rows were to be merged, {explained} found what to do")
         self.prospect = Prospect(len(found.files), superseded=counts[SUPERSEDED], absent=counts[ABSENT])
+
+    def _result(self, changes: DataFrame, upsert: Upsert, *, is_small: bool) -> Rewritten:
+        """A little is joined and written by one task, and becomes one file for each partition of the table."""
+        given = changes.coalesce(1) if is_small else changes
+        if not self._found.files:
+            return added(given, upsert)
+        stand = self._found.transaction.read(self._found.files)
+        return rewritten(stand.coalesce(1) if is_small else stand, given, upsert)
 
     def commit(self, stamp: Stamp) -> None:
         self._found.transaction.commit(stamp, self._found.files, self._metrics() if self._found.files else None)

@@ -1,0 +1,30 @@
+"""What is done otherwise for a few records: to share work out, or to look first how much it is, would be most of it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+FEW_RECORDS = 5_000
+SETTINGS = {
+    # It runs a query in pieces, to plan each by the size of the one before it.
+    "spark.sql.adaptive.enabled": "false",
+    # Of what it cannot tell the size of, as of Kafka's records, Spark expects the worst: it would not join in one task.
+    "spark.sql.defaultSizeInBytes": str(2**20),
+}
+
+
+@contextmanager
+def planned_for(spark: SparkSession, records: int) -> Iterator[None]:
+    """Queries of so many records, planned without precaution where they are few."""
+    if records > FEW_RECORDS:
+        yield
+        return
+    before = {name: str(spark.conf.get(name)) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
