@@ -39,14 +39,14 @@ OFFSETS_FIRST = [
     (
         '        fault_point("merge")\n',
         """\
-        with transaction(changes.sparkSession, step.after):
+        with transaction(spark, step.after):
             replace(task, to_merge=0).prepare().commit(step.after)
         fault_point("merge")
 """,
     ),
     ("    with transaction(spark, stamp):\n", "    if True:\n"),
     ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
-    ("        check_outcome(found, fates[MERGE])\n", ""),
+    ("        check_outcome(found, batch.to_merge)\n", ""),
 ]
 
 
