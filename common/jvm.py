@@ -1,6 +1,7 @@
 """Java and Scala from Python, with as few calls as it takes: a batch makes thousands of them, and each is a message."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -8,7 +9,12 @@ from pyspark.sql import SparkSession
 
 def java(spark: SparkSession, name: str) -> Any:
     """A class by its whole name. `_jvm.java.util.ArrayList` would ask the JVM for each part of it."""
-    return getattr(spark._jvm, name)
+    return found_class(spark._jvm, name)
+
+
+@cache
+def found_class(jvm: Any, name: str) -> Any:
+    return getattr(jvm, name)
 
 
 def scala_object(spark: SparkSession, name: str) -> Any:

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from common.pipeline.few import INTERPRETED
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from tests.support.broker import Broker
 from tests.support.trial import Trial, load_trial_base
 
 ROOT = Path(__file__).resolve().parent.parent
-# To compile a query takes longer than to run it on a few rows. What runs through submit/ compiles, as users' jobs do.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Accounting by key: what may be merged is one row for each key, the newest of it."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -35,21 +36,23 @@ def key_of(row: Answer | Row, keys: Sequence[str]) -> str:
 
 def an_unclear_key(rows: DataFrame, pipeline: Pipeline, besides: str = "true") -> DataFrame:
     """One pass over the keys of the batch."""
-    partition, is_merged = F.col(f"{RECORD}.partition"), F.col(FATE) == MERGE
-    order = age(pipeline.target.sequence)
-    found = (
-        rows.where(F.col(FATE).isin(MERGE, FOLDED))
-        .groupBy(*pipeline.target.keys)
-        .agg(
-            F.count("*").alias("_rows"),
-            F.count_if(is_merged).alias("_merged"),
-            F.max(order).eqNullSafe(F.max(F.when(is_merged, order))).alias("_newest"),
-            F.min(partition).alias("_least"),
-            F.max(partition).alias("_greatest"),
-        )
-    )
-    split = " OR _least < _greatest" if pipeline.target.sequence == POSITION else ""
+    sequence = pipeline.target.sequence
+    rivals = rows.where(f"{FATE} IN ('{MERGE}', '{FOLDED}')").groupBy(*pipeline.target.keys)
+    found = rivals.agg(*of_rivals(sequence))
+    split = " OR _least < _greatest" if sequence == POSITION else ""
     return found.where(f"(_merged != 1 OR NOT _newest{split}) AND {besides}").limit(1)
+
+
+@cache
+def of_rivals(sequence: str) -> tuple[Column, ...]:
+    partition, is_merged, order = F.col(f"{RECORD}.partition"), F.col(FATE) == MERGE, age(sequence)
+    return (
+        F.count("*").alias("_rows"),
+        F.count_if(is_merged).alias("_merged"),
+        F.max(order).eqNullSafe(F.max(F.when(is_merged, order))).alias("_newest"),
+        F.min(partition).alias("_least"),
+        F.max(partition).alias("_greatest"),
+    )
 
 
 def age(sequence: str) -> Column:

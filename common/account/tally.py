@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 
 from pyspark.sql import Column, DataFrame
@@ -47,8 +47,13 @@ def check_plan(planned: Plan, committed: Offsets) -> None:
 
 def count_fates(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Of rows that are materialised already; as many rows as the topic has partitions."""
+    return rows.groupBy(F.col(f"{RECORD}.partition").alias("partition")).agg(*counts(pipeline))
+
+
+@cache
+def counts(pipeline: Pipeline) -> tuple[Column, ...]:
     offset = F.col(f"{RECORD}.offset")
-    return rows.groupBy(F.col(f"{RECORD}.partition").alias("partition")).agg(
+    return (
         F.count("*").alias("rows"),
         F.count_distinct(offset).alias("offsets"),
         F.min(offset).alias("first"),

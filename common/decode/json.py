@@ -30,10 +30,7 @@ OBJECT = r"^\s*\{"
 
 def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -> DataFrame:
     """Adds the declared columns; what could not be decoded is null in them and has a verdict."""
-    value = F.col(f"{RECORD}.value")
-    text = F.when(F.length(value) <= max_bytes, value.cast("string"))
-    wrapped = F.concat(F.lit("["), F.col(TEXT), F.lit(f',"{MARK}"]'))
-    parsed = records.withColumn(TEXT, text).withColumn(JSON, F.call_function("try_parse_json", wrapped))
+    parsed = records.withColumn(TEXT, text(max_bytes)).withColumn(JSON, parsed_text())
     with_types = parsed.withColumns({type_column(name): type_at(f"$[0].{name}") for name in columns})
     return with_types.withColumns({name: typed(name, kind) for name, kind in columns.items()})
 
@@ -49,6 +46,18 @@ def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
 
 
 # A column is made by a hundred calls into the JVM. It belongs to no table, so each is made once and not for each batch.
+@cache
+def text(max_bytes: int) -> Column:
+    value = F.col(f"{RECORD}.value")
+    return F.when(F.length(value) <= max_bytes, value.cast("string"))
+
+
+@cache
+def parsed_text() -> Column:
+    wrapped = F.concat(F.lit("["), F.col(TEXT), F.lit(f',"{MARK}"]'))
+    return F.call_function("try_parse_json", wrapped)
+
+
 @cache
 def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
     value = F.col(f"{RECORD}.value")

@@ -1,6 +1,7 @@
 """One form for each key, so that two spellings of it are one row: docs/keys.md."""
 
 from collections.abc import Sequence
+from functools import cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,10 +13,12 @@ ICU = "com.ibm.icu.text.Normalizer"
 
 def with_canonical_keys(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The rows with these columns in their canonical form."""
-    return rows.withColumns({key: canonical(F.col(key), rows.schema[key].dataType) for key in keys})
+    return rows.withColumns({key: canonical(key, rows.schema[key].dataType) for key in keys})
 
 
-def canonical(value: Column, kind: T.DataType) -> Column:
+@cache
+def canonical(key: str, kind: T.DataType) -> Column:
+    value = F.col(key)
     if isinstance(kind, (T.FloatType, T.DoubleType)):
         # NaN is no number, so it is no key either: null, and turned away as such.
         return F.when(~F.isnan(value), one_zero(value))

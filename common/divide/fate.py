@@ -1,6 +1,7 @@
 """Every record gets one fate: merged, folded into a newer one of its key, late, quarantined, or null."""
 
 from collections.abc import Sequence
+from functools import cache
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -71,15 +72,29 @@ def with_fate(judged: DataFrame, pipeline: Pipeline, newest: Sequence[Column] = 
 
     `newest` goes before the sequence, for rows that come from more than one reading of a topic.
     """
-    turned_away = (
+    in_order = folded(pipeline) if not newest else fold_of(pipeline, newest)
+    return judged.withColumn(FATE, turned_away(pipeline)).withColumn(FATE, in_order)
+
+
+# Columns belong to no table: they are made once for a pipeline, and not, by hundreds of calls, for each of its batches.
+@cache
+def turned_away(pipeline: Pipeline) -> Column:
+    return (
         F.when((F.col(REASON) == "NULL_VALUE") & F.lit(pipeline.source.null_value == "skip"), F.lit(NULL))
         .when(F.col(REASON).isNotNull(), F.lit(QUARANTINED))
         .when(is_late(pipeline), F.lit(LATE))
     )
-    divided = judged.withColumn(FATE, turned_away)
+
+
+@cache
+def folded(pipeline: Pipeline) -> Column:
+    return fold_of(pipeline, ())
+
+
+def fold_of(pipeline: Pipeline, newest: Sequence[Column]) -> Column:
     rivals = Window.partitionBy(FATE, *pipeline.target.keys).orderBy(*newest, *newest_first(pipeline.target.sequence))
     first = F.when(F.row_number().over(rivals) == 1, F.lit(MERGE)).otherwise(F.lit(FOLDED))
-    return divided.withColumn(FATE, F.coalesce(F.col(FATE), first))
+    return F.coalesce(F.col(FATE), first)
 
 
 def is_late(pipeline: Pipeline) -> Column:

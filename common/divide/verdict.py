@@ -19,8 +19,13 @@ class Verdict(NamedTuple):
     message: Column
 
 
-def with_reason(rows: DataFrame, verdicts: Sequence[Verdict]) -> DataFrame:
-    """Adds `_reason` and `_message` of the first verdict that applies, null where none does."""
+def first_of(verdicts: Sequence[Verdict]) -> Column:
+    """The first verdict that applies, null where none does."""
     first = F.coalesce(*(F.when(each.applies, F.struct(F.lit(each.code), each.message)) for each in verdicts))
-    judged = rows.withColumn(VERDICT, first.cast("struct<code:string,message:string>"))
+    return first.cast("struct<code:string,message:string>")
+
+
+def with_reason(rows: DataFrame, verdict: Column) -> DataFrame:
+    """Adds `_reason` and `_message`, null where there is no verdict."""
+    judged = rows.withColumn(VERDICT, verdict)
     return judged.withColumns({REASON: F.col(f"{VERDICT}.code"), MESSAGE: F.col(f"{VERDICT}.message")}).drop(VERDICT)

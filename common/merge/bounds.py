@@ -6,6 +6,7 @@ part of the key or never changes for one. So what holds none of these values hol
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -80,20 +81,23 @@ def ask_spans(changes: DataFrame, columns: Sequence[str]) -> DataFrame:
 
     As arrays, and not by windows, which are several queries' worth of planning: in one task, as large as the batch.
     """
-    kinds = {name: changes.schema[name].dataType for name in columns}
-    held = changes.agg(
-        *(in_order(name, kind).alias(held_in(place)) for place, (name, kind) in enumerate(kinds.items())),
-        *(F.max(F.col(name).isNull()).alias(null_in(place)) for place, name in enumerate(columns)),
-    )
-    divided = held.select(
-        "*", *(F.expr(starts(place, kind)).alias(starts_in(place)) for place, kind in enumerate(kinds.values()))
-    )
-    return divided.select(
-        *(
-            F.struct(F.expr(spans(place)).alias("spans"), F.col(null_in(place)).alias("has_null")).alias(name)
-            for place, name in enumerate(columns)
-        )
-    )
+    schema = changes.schema
+    held, starts, spans = columns_of_spans(tuple((name, schema[name].dataType) for name in columns))
+    return changes.agg(*held).select("*", *starts).select(*spans)
+
+
+@cache
+def columns_of_spans(kinds: tuple[tuple[str, T.DataType], ...]) -> tuple[list[Column], list[Column], list[Column]]:
+    """What is aggregated first, what is made of that, and of that."""
+    places = list(enumerate(kinds))
+    held = [in_order(name, kind).alias(held_in(place)) for place, (name, kind) in places]
+    nulls = [F.max(F.col(quoted(name)).isNull()).alias(null_in(place)) for place, (name, _) in places]
+    divided = [F.expr(starts(place, kind)).alias(starts_in(place)) for place, (_, kind) in places]
+    told = [
+        F.struct(F.expr(spans(place)).alias("spans"), F.col(null_in(place)).alias("has_null")).alias(name)
+        for place, (name, _) in places
+    ]
+    return [*held, *nulls], divided, told
 
 
 def held_in(place: int) -> str:

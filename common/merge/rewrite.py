@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
@@ -38,7 +39,7 @@ def rewritten(stand: DataFrame, changes: DataFrame, upsert: Upsert) -> Rewritten
     """`stand` is all rows of the candidate files; `changes` holds one row per key."""
     table, source = stand.withColumn(STANDS, F.lit(True)), changes.withColumn(CHANGES, F.lit(True))  # noqa: FBT003
     joined = table.alias("t").join(source.alias("s"), on=F.expr(same_key(upsert.keys)), how="full_outer")
-    return observed(joined.withColumn(ACTION, action_of(upsert)), columns_of(stand.columns, upsert))
+    return observed(joined.withColumn(ACTION, action_of(upsert)), columns_of(tuple(stand.columns), upsert))
 
 
 def added(changes: DataFrame, upsert: Upsert) -> Rewritten:
@@ -51,10 +52,16 @@ def added(changes: DataFrame, upsert: Upsert) -> Rewritten:
 def observed(rows: DataFrame, columns: Sequence[Column]) -> Rewritten:
     """What stays, counted in the same job that will write it."""
     counts = Observation()
-    seen = rows.observe(counts, *(F.count_if(F.col(ACTION) == action).alias(action) for action in ACTIONS))
-    return Rewritten(seen.where(~F.col(ACTION).isin(DELETE, ABSENT)).select(*columns), counts)
+    seen = rows.observe(counts, *action_counts())
+    return Rewritten(seen.where(f"{ACTION} NOT IN ('{DELETE}', '{ABSENT}')").select(*columns), counts)
 
 
+@cache
+def action_counts() -> tuple[Column, ...]:
+    return tuple(F.count_if(F.col(ACTION) == action).alias(action) for action in ACTIONS)
+
+
+@cache
 def action_of(upsert: Upsert) -> Column:
     """The same as in the MERGE: deletes of nothing and events that a newer row keeps out do nothing."""
     stands, changes = F.col(f"t.{STANDS}").isNotNull(), F.col(f"s.{CHANGES}").isNotNull()
@@ -70,7 +77,8 @@ def action_of(upsert: Upsert) -> Column:
     )
 
 
-def columns_of(names: Sequence[str], upsert: Upsert) -> list[Column]:
+@cache
+def columns_of(names: tuple[str, ...], upsert: Upsert) -> tuple[Column, ...]:
     """Of each column of the table the batch's value where it is set, else what stands."""
     inserts, sets = F.col(ACTION) == INSERT, F.col(ACTION).isin(INSERT, UPDATE)
 
@@ -83,4 +91,4 @@ def columns_of(names: Sequence[str], upsert: Upsert) -> list[Column]:
         # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
         return F.when(~sets, stands) if name == LINEAGE else stands
 
-    return [chosen(name).alias(name) for name in names]
+    return tuple(chosen(name).alias(name) for name in names)

@@ -17,8 +17,8 @@ from common.settings.pipeline import POSITION, Pipeline
 class Upsert:
     """What a MERGE does with a change: `guard` is when it may replace a row; without one it always may."""
 
-    keys: Sequence[str]
-    columns: Sequence[str]
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
     guard: str | None
     deletes: bool
     lineage: bool
@@ -28,7 +28,7 @@ def upsert_of(pipeline: Pipeline) -> Upsert:
     """Of a batch: what is older than the row stays out; by position nothing is, because batches arrive in order."""
     target = pipeline.target
     guard = None if target.sequence == POSITION else by_sequence(target.sequence)
-    return Upsert(target.keys, pipeline.columns, guard, pipeline.deletes, target.lineage)
+    return Upsert(tuple(target.keys), tuple(pipeline.columns), guard, pipeline.deletes, target.lineage)
 
 
 def by_sequence(sequence: str) -> str:

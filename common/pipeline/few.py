@@ -6,11 +6,14 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 
 FEW_RECORDS = 5_000
+# To write a query down as Java takes longer than to interpret it on a few rows, even where it was compiled before.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 SETTINGS = {
     # It runs a query in pieces, to plan each by the size of the one before it.
     "spark.sql.adaptive.enabled": "false",
     # Of what it cannot tell the size of, as of Kafka's records, Spark expects the worst: it would not join in one task.
     "spark.sql.defaultSizeInBytes": str(2**20),
+    **INTERPRETED,
 }
 
 

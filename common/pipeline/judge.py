@@ -1,6 +1,7 @@
 """From raw Kafka rows to judged events: decoded, derived, with a reason where turned away, and one fate each."""
 
 from collections.abc import Sequence
+from functools import cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,7 +10,7 @@ from common.decode.json import json_verdicts, scaffold, with_event
 from common.decode.keys import with_canonical_keys
 from common.divide.fate import no_key, pipeline_verdicts, with_fate
 from common.divide.tombstone import as_sent, of_events, of_tombstones, with_key_as_value
-from common.divide.verdict import Verdict, with_reason
+from common.divide.verdict import Verdict, first_of, with_reason
 from common.read.kafka import as_records
 from common.settings.pipeline import Pipeline
 
@@ -32,7 +33,12 @@ def with_columns(records: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The event's own columns and the derived ones, with a reason where they cannot be had or are refused."""
     source = pipeline.source
     decoded = with_event(records, source.columns, source.max_record_bytes)
-    return with_reason(with_derived(decoded, pipeline), verdicts(pipeline)).drop(*scaffold(source.columns))
+    return with_reason(with_derived(decoded, pipeline), verdict(pipeline)).drop(*scaffold(source.columns))
+
+
+@cache
+def verdict(pipeline: Pipeline) -> Column:
+    return first_of(verdicts(pipeline))
 
 
 def verdicts(pipeline: Pipeline) -> list[Verdict]:
@@ -49,5 +55,10 @@ def with_derived(events: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the derived columns, from canonical keys, and canonical where they are keys themselves."""
     keys, derived = pipeline.target.keys, pipeline.target.derived
     keyed = with_canonical_keys(events, [key for key in keys if key not in derived])
-    complete = keyed.withColumns({name: F.expr(sql) for name, sql in derived.items()})
+    complete = keyed.withColumns({name: sql_column(sql) for name, sql in derived.items()})
     return with_canonical_keys(complete, [key for key in keys if key in derived])
+
+
+@cache
+def sql_column(sql: str) -> Column:
+    return F.expr(sql)

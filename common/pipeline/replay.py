@@ -115,7 +115,7 @@ class Replayer:
         ensure_lineage(self._spark, path, pipeline)
         table, columns = DeltaTable.forPath(self._spark, path), pipeline.columns
         guard = replay_guard(table, pipeline, overwrite=overwrite)
-        upsert = Upsert(pipeline.target.keys, columns, guard, pipeline.deletes, pipeline.target.lineage)
+        upsert = Upsert(tuple(pipeline.target.keys), tuple(columns), guard, pipeline.deletes, pipeline.target.lineage)
         with transaction(self._spark, replay):
             if plan.counts[REPLAYED]:
                 merge_latest(table, merged.select(*columns, LINEAGE, *([DELETED] if pipeline.deletes else [])), upsert)

@@ -173,6 +173,10 @@ class Pipeline(Section):
         refuse_unsound_pruning(self)
         return self
 
+    def __hash__(self) -> int:
+        """Equal pipelines have equal names: what is made of a pipeline can be kept for it."""
+        return hash(self.name)
+
     @property
     def columns(self) -> list[str]:
         """The table's columns: the events' own, then the derived ones."""

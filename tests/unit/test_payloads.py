@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from common.decode.json import json_verdicts
 from common.divide.fate import pipeline_verdicts
+from common.pipeline.few import FEW_RECORDS, planned_for
 from common.pipeline.judge import with_fates
 from common.settings.pipeline import Pipeline
 from tests.support.oracle import Contract, Judgement, judge
@@ -98,10 +99,13 @@ def test_28_the_payloads_are_what_their_classes_say(drawn: list[Payload], expect
     assert others == []
 
 
+@pytest.mark.parametrize("batch", [1, FEW_RECORDS + 1], ids=["interpreted", "compiled"])
 def test_28_engine_and_oracle_agree_on_every_payload(
-    spark: SparkSession, drawn: list[Payload], expected: list[Judgement]
+    spark: SparkSession, drawn: list[Payload], expected: list[Judgement], batch: int
 ) -> None:
-    found = found_by_the_engine(spark, drawn)
+    """In both ways in which a batch is run, which its size decides."""
+    with planned_for(spark, batch):
+        found = found_by_the_engine(spark, drawn)
     differing = [
         shown(payload, wanted, got)
         for payload, wanted, got in zip(drawn, expected, found, strict=True)
