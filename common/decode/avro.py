@@ -8,6 +8,7 @@ import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -42,7 +43,7 @@ class AvroDecoder:
     def with_event(self, records: DataFrame) -> DataFrame:
         value = F.col(f"{RECORD}.value")
         header = F.when(F.length(value).between(HEADER_BYTES, self.max_bytes), F.substring(value, 1, HEADER_BYTES))
-        decoded = records.withColumn(HEADER, header).withColumn(AVRO, self._decoded(value))
+        decoded = records.withColumn(HEADER, header).withColumn(AVRO, self._decoded())
         return decoded.withColumns({name: typed(name, kind) for name, kind in self.columns.items()})
 
     def scaffold(self) -> list[str]:
@@ -63,14 +64,12 @@ class AvroDecoder:
             return None
         return AvroDecoder(self.columns, self.max_bytes, self.writers, self.writers.look_up(ids))
 
-    def _decoded(self, value: Column) -> Column:
+    def _decoded(self) -> Column:
         """Each row by its own schema only: of the branches of a CASE, the one that applies is computed."""
-        reader = marked(self.writers.reader.text)
-        marked_value = F.concat(value, F.lit(MARK))
-        found = F.when(F.lit(False), from_avro(marked_value, reader, OPTIONS))  # noqa: FBT003
+        reader = self.writers.reader.text
+        found = F.when(F.lit(False), datum(reader, reader))  # noqa: FBT003
         for writer in self._readable():
-            datum = from_avro(marked_value, marked(writer.text, header=True), {**OPTIONS, "avroSchema": reader})
-            found = found.when(F.col(HEADER) == header_of(writer.id), datum)
+            found = found.when(F.col(HEADER) == header_of(writer.id), datum(writer.text, reader))
         return found
 
     def _readable(self) -> list[Writer]:
@@ -101,39 +100,52 @@ class AvroDecoder:
         return [verdict for name, kind in self.columns.items() for verdict in of_value(name, kind)]
 
 
-def of_header(max_bytes: int) -> list[Verdict]:
+# Columns belong to no table and are made by many calls into the JVM: each once, and not for each batch.
+@cache
+def datum(writer: str, reader: str) -> Column:
+    marked_value = F.concat(F.col(f"{RECORD}.value"), F.lit(MARK))
+    return from_avro(marked_value, marked(writer, header=True), {**OPTIONS, "avroSchema": marked(reader)})
+
+
+@cache
+def of_header(max_bytes: int) -> tuple[Verdict, ...]:
     value = F.col(f"{RECORD}.value")
     too_long = F.concat(F.length(value), F.lit(f" bytes, {max_bytes} allowed"))
     too_short = F.concat(F.length(value), F.lit(" bytes, too few for the id of a schema"))
     first = F.substring(value, 1, 1)
-    return [
+    return (
         Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
         Verdict("OVERSIZED", F.length(value) > max_bytes, too_long),
         Verdict("NO_HEADER", F.length(value) < HEADER_BYTES, too_short),
         Verdict("BAD_MAGIC", first != F.lit(b"\x00"), F.concat(F.lit("the first byte is "), F.hex(first))),
-    ]
+    )
 
 
-def of_datum() -> list[Verdict]:
+@cache
+def of_datum() -> tuple[Verdict, ...]:
     """Null is the mark where the bytes ended before it, or could not be read up to it."""
     mark = F.col(f"{AVRO}.mark")
-    return [
+    return (
         Verdict("NOT_AVRO", mark.isNull(), spoken_id(": the bytes are no whole record of it")),
         Verdict("TRAILING_BYTES", mark != F.lit(MARK), spoken_id(": bytes are left over after the record")),
-    ]
+    )
 
 
-def of_value(name: str, kind: str) -> list[Verdict]:
+@cache
+def of_value(name: str, kind: str) -> tuple[Verdict, ...]:
     """What is Avro, and no value of the column's kind: its bytes are no text, or the year has five digits."""
     found = event(name)
     if kind == "string":
-        return [Verdict("NOT_UTF8", ~F.call_function("is_valid_utf8", found), F.lit(f"{name}: the text is not UTF-8"))]
+        is_text = F.call_function("is_valid_utf8", found)
+        return (Verdict("NOT_UTF8", ~is_text, F.lit(f"{name}: the text is not UTF-8")),)
     if kind in {"date", "timestamp"} or kind.startswith("decimal"):
         unfit = found.isNotNull() & F.col(name).isNull()
-        return [Verdict("WRONG_TYPE", unfit, F.concat(F.lit(f"{name}: {kind} is wanted, not "), found.cast("string")))]
-    return []
+        words = F.concat(F.lit(f"{name}: {kind} is wanted, not "), found.cast("string"))
+        return (Verdict("WRONG_TYPE", unfit, words),)
+    return ()
 
 
+@cache
 def typed(name: str, kind: str) -> Column:
     found = event(name)
     if kind in {"date", "timestamp"}:
@@ -148,6 +160,7 @@ def event(name: str) -> Column:
     return F.col(f"{AVRO}.event.{name}")
 
 
+@cache
 def header_of(number: int) -> Column:
     return F.lit(b"\x00" + number.to_bytes(HEADER_BYTES - 1))
 

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from common.decode.avro_types import branches, is_recursive, meaning, speak, takes
-from common.errors import ConfigurationError, first_line
+from common.errors import ConfigurationError
 from common.jvm import java
 from common.registry.subject import AVRO, Registered
 
@@ -94,7 +94,9 @@ def parsed(spark: SparkSession, text: str) -> Any:
 
 
 def said(error: Py4JJavaError) -> str:
-    return str(first_line(Exception(error.java_exception.getMessage() or error.java_exception.toString())))
+    """The first line of what Java said."""
+    cause = error.java_exception
+    return str(cause.getMessage() or cause.toString()).splitlines()[0]
 
 
 def refuse_unfit(schema: Any, columns: dict[str, str], where: str) -> None:
