@@ -6,9 +6,14 @@ ROUNDS ?= 2
 SEED ?= 1
 # A test session keeps one core busy: two of them make use of two.
 WORKERS ?= 2
+# The ratings: how many test events, how many a second (as fast as possible, if empty), and the table they settle in.
+COUNT ?= 10000
+RATE ?=
+RATINGS ?= var/delta/movie_ratings
 PYTHON := .venv/bin/python
 
-.PHONY: help demo test test-long drill bench check setup lock kafka-up kafka-down clean
+.PHONY: help demo test test-long drill bench bench-avro check setup lock kafka-up kafka-down \
+  kafka-create-topic kafka-produce-test-events streaming-app-run clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-28s %s\n", $$1, $$2}'
@@ -31,6 +36,9 @@ bench: setup build/classes.jsa ## Every contender on the same data, to docs/benc
 	@./build.sh --jars kafka iceberg
 	@$(PYTHON) -m tests.bench $(if $(QUICK),--quick)
 
+bench-avro: setup ## Decoding by five Avro schemas against one plain from_avro, in about two minutes
+	@$(PYTHON) -m tests.bench.avro_decoding
+
 build/classes.jsa: conf/jars.lock requirements.txt jobs/class_archive.py | setup
 	@submit/class_archive.sh
 
@@ -43,11 +51,20 @@ check: setup ## ruff, mypy strict, the import contract
 setup: ## The environment, the jars and dist/common.zip (build.sh)
 	@./build.sh
 
-kafka-up: setup ## Start the embedded Kafka broker on port 9092
-	@kafka_docker/services start kafka
+kafka-up: setup ## Start the embedded Kafka broker on port 9092 and the schema registry on 8085
+	@kafka_docker/services start kafka registry
 
 kafka-down: ## Stop the embedded services that were started here
 	@kafka_docker/services stop
+
+kafka-create-topic: setup ## Create the topic of the ratings
+	@kafka_docker/services create-topic ratings --partitions 3 --config retention.ms=-1 --if-not-exists
+
+kafka-produce-test-events: setup ## Send COUNT=10000 ratings to it in Avro, RATE=100 a second
+	@submit/ratings_producer.sh --count $(COUNT) $(if $(RATE),--rate $(RATE))
+
+streaming-app-run: setup ## Settle them into the table RATINGS as they come, until stopped
+	@submit/streaming_merge.sh --mode stream --trigger "10 seconds" --pipeline ratings $(RATINGS) localhost ratings
 
 lock: setup ## After a change of requirements*.in or conf/jars.lock: pin versions and checksums anew
 	@for name in requirements-build requirements requirements-dev; do \

@@ -9,6 +9,7 @@ AlluviumError              1   the run failed
 ├── StateError             1   the table and the topic do not fit together; needs a decision of the operator
 └── TryLater              75   nothing is wrong with the request, now is not the time
     ├── BrokerUnreachable
+    ├── RegistryUnreachable
     └── Locked
 """
 
@@ -63,6 +64,10 @@ class TryLater(AlluviumError):
 
 class BrokerUnreachable(TryLater):
     """No broker answered within the bound."""
+
+
+class RegistryUnreachable(TryLater):
+    """The schema registry gave no answer within the bound, or none that settles the question."""
 
 
 class Locked(TryLater):

@@ -38,6 +38,8 @@ export PYTHONPATH="$home/dist/common.zip"
 mkdir -p "$ALLUVIUM_LOG_DIR"
 
 if [ "$runtime" = python ] || [ -n "$help" ]; then
+  # Generators are no part of the zip: no executor needs them.
+  export PYTHONPATH="$PYTHONPATH:$home"
   exec "$python" "$home/jobs/$job.py" ${arguments[@]+"${arguments[@]}"}
 fi
 

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from common.pipeline.few import INTERPRETED
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
+from kafka_docker.embedded.registry import Registry
 from tests.support.broker import Broker
 from tests.support.trial import Trial, load_trial_base
 
@@ -26,6 +27,14 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 @pytest.fixture(scope="session")
 def broker(kafka: Kafka) -> Broker:
     return Broker(kafka.address)
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    service = Registry(home=tmp_path_factory.mktemp("registry"), port=free_port())
+    service.start()
+    yield service
+    service.stop()
 
 
 @pytest.fixture

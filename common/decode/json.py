@@ -6,7 +6,8 @@ and ignores what follows the first value. The VARIANT parser is strict, and tell
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from pyspark.sql import Column, DataFrame
@@ -16,6 +17,7 @@ from common.decode.keys import one_zero
 from common.divide.moments import ISO, moment
 from common.divide.verdict import Verdict
 from common.read.kafka import RECORD
+from common.settings.pipeline import Source
 
 TEXT = "_text"
 JSON = "_json"
@@ -26,6 +28,33 @@ MARK = uuid.uuid4().hex
 PAIRED = r"\\\\|(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
 LONE_SURROGATE = r"(?i)\\ud[89a-f]"
 OBJECT = r"^\s*\{"
+
+
+@dataclass(frozen=True)
+class JsonDecoder:
+    """One JSON object a record. What it needs to know is in the pipeline's file."""
+
+    columns: Mapping[str, str]
+    max_bytes: int
+
+    @classmethod
+    def of(cls, source: Source) -> "JsonDecoder":
+        return cls(source.columns, source.max_record_bytes)
+
+    def with_event(self, records: DataFrame) -> DataFrame:
+        return with_event(records, self.columns, self.max_bytes)
+
+    def scaffold(self) -> list[str]:
+        return scaffold(self.columns)
+
+    def verdicts(self) -> list[Verdict]:
+        return json_verdicts(self.columns, self.max_bytes)
+
+    def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
+        return json_verdicts({name: self.columns[name] for name in keys}, self.max_bytes)
+
+    def informed_by(self, judged: DataFrame) -> None:  # noqa: ARG002
+        return None
 
 
 def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -> DataFrame:

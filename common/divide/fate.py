@@ -21,13 +21,15 @@ NULL = "null"
 FATES = (MERGE, FOLDED, LATE, QUARANTINED, NULL)
 
 
-def pipeline_verdicts(pipeline: Pipeline) -> list[Verdict]:
+# Columns belong to no table: they are made once for a pipeline, and not, by hundreds of calls, for each of its batches.
+@cache
+def pipeline_verdicts(pipeline: Pipeline) -> tuple[Verdict, ...]:
     """What decoding lets pass and the pipeline does not."""
     broken_rules = [
         Verdict(f"RULE_{rule.name}", ~F.coalesce(F.expr(rule.check), F.lit(True)), F.lit(rule.check))  # noqa: FBT003
         for rule in pipeline.quality.rules
     ]
-    return [*no_key(pipeline), *no_sequence(pipeline), *broken_rules, *wrong_times(pipeline.late)]
+    return (*no_key(pipeline), *no_sequence(pipeline), *broken_rules, *wrong_times(pipeline.late))
 
 
 def no_key(pipeline: Pipeline) -> list[Verdict]:
@@ -76,7 +78,6 @@ def with_fate(judged: DataFrame, pipeline: Pipeline, newest: Sequence[Column] = 
     return judged.withColumn(FATE, turned_away(pipeline)).withColumn(FATE, in_order)
 
 
-# Columns belong to no table: they are made once for a pipeline, and not, by hundreds of calls, for each of its batches.
 @cache
 def turned_away(pipeline: Pipeline) -> Column:
     return (

@@ -5,6 +5,7 @@ the same canonical form in both, and nothing that would be refused in a value pa
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -30,7 +31,7 @@ def as_sent(records: DataFrame) -> DataFrame:
 
 def of_events(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """What counts for a record with a value only: a tombstone has no columns beside its key."""
-    return [verdict._replace(applies=~F.col(DELETED) & verdict.applies) for verdict in verdicts]
+    return [replace(verdict, applies=~F.col(DELETED) & verdict.applies) for verdict in verdicts]
 
 
 def of_tombstones(verdicts: Sequence[Verdict]) -> list[Verdict]:

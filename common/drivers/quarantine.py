@@ -7,6 +7,7 @@ from typing import NoReturn
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from common.decode.choice import decoder_of
 from common.errors import UsageError
 from common.ledger.delta import open_ledger
 from common.ledger.lock import commit_lock
@@ -89,7 +90,7 @@ def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite
     check_expressions(spark, place.pipeline)
     require_quarantine(place, spark)
     ledger = open_ledger(spark, place.table.uri, place.pipeline.name)
-    replayer = Replayer(spark, place.pipeline, place.table, ledger)
+    replayer = Replayer(spark, place.pipeline, place.table, ledger, decoder_of(spark, place.pipeline))
     if execute:
         with commit_lock(place.table):
             replayer.quarantine.settle_claims()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from common.decode.choice import decoder_of
 from common.drivers.resume import resume
 from common.faults import fault_point
 from common.ledger.delta import open_ledger
@@ -51,7 +52,8 @@ def start_from_table(spark: SparkSession, given: Inputs) -> Start:
     pipeline, table, topic = given.pipeline, given.table, given.topic
     check_expressions(spark, pipeline)
     found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
-    settling = Settling(pipeline, table, topic, found.topic_id, check_pruning=given.check_pruning)
+    decoder = decoder_of(spark, pipeline)
+    settling = Settling(pipeline, table, topic, found.topic_id, decoder, check_pruning=given.check_pruning)
     return Start(settling, found.position, found.available)
 
 

@@ -10,6 +10,7 @@ from common.account.keys import an_unclear_key, check_keys
 from common.account.tally import check_gaps, check_plan, check_tally, count_fates, tally, totals
 from common.account.times import StageTimes
 from common.ask import ask
+from common.decode.decoder import Decoder
 from common.divide.fate import MERGE, QUARANTINED
 from common.errors import AlluviumError, StateError
 from common.faults import fault_point
@@ -18,9 +19,10 @@ from common.ledger.position import Position
 from common.merge.bounds import ask_spans, bounds_told
 from common.pipeline.commit import Accounted, Committed, Step, changes_of, commit
 from common.pipeline.few import FEW_RECORDS, planned_for
-from common.pipeline.judge import with_fates
+from common.pipeline.judge import with_fates, with_fates_of_records
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, starting_offsets
+from common.read.kafka import RECORD
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
@@ -57,6 +59,7 @@ class Settling:
     table: Location
     topic: Topic
     topic_id: str
+    decoder: Decoder
     check_pruning: bool = False
 
 
@@ -71,7 +74,7 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
     step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
     with times.stage("read"), planned_for(spark, planned.records):
-        judged = materialise(with_fates(in_one_task(rows, planned), settling.pipeline), settling, planned.start)
+        judged = read_and_judge(in_one_task(rows, planned), settling, planned.start)
     fault_point("read")
     changes = changes_of(judged, step)
     with times.stage("account"), planned_for(spark, planned.records):
@@ -109,6 +112,16 @@ def account(settling: Settling, planned: Plan, judged: DataFrame, changes: DataF
 def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
     """A few records are settled by one task, from read to write: to share them out would be most of the work."""
     return rows.coalesce(1) if planned.records <= FEW_RECORDS else rows
+
+
+def read_and_judge(rows: DataFrame, settling: Settling, start: Offsets) -> DataFrame:
+    """Judged again where the decoder has met what it did not know, from the rows that were read: not from the topic."""
+    pipeline, decoder = settling.pipeline, settling.decoder
+    judged = materialise(with_fates(rows, pipeline, decoder), settling, start)
+    informed = decoder.informed_by(judged)
+    if informed is None:
+        return judged
+    return with_fates_of_records(judged.select(RECORD), pipeline, informed).localCheckpoint()
 
 
 def materialise(judged: DataFrame, settling: Settling, start: Offsets) -> DataFrame:

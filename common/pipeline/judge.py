@@ -6,48 +6,43 @@ from functools import cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from common.decode.json import json_verdicts, scaffold, with_event
+from common.decode.decoder import Decoder
+from common.decode.json import JsonDecoder
 from common.decode.keys import with_canonical_keys
 from common.divide.fate import no_key, pipeline_verdicts, with_fate
 from common.divide.tombstone import as_sent, of_events, of_tombstones, with_key_as_value
-from common.divide.verdict import Verdict, first_of, with_reason
+from common.divide.verdict import Verdict, with_reason
 from common.read.kafka import as_records
 from common.settings.pipeline import Pipeline
 
 
-def with_fates(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Decoded, derived, judged, folded: every record with its event and its fate."""
-    return with_fates_of_records(as_records(rows), pipeline)
+def with_fates(rows: DataFrame, pipeline: Pipeline, decoder: Decoder | None = None) -> DataFrame:
+    """Decoded, derived, judged, folded: every record with its event and its fate. JSON, unless a decoder is given."""
+    return with_fates_of_records(as_records(rows), pipeline, decoder or JsonDecoder.of(pipeline.source))
 
 
-def with_fates_of_records(records: DataFrame, pipeline: Pipeline, newest: Sequence[Column] = ()) -> DataFrame:
+def with_fates_of_records(
+    records: DataFrame, pipeline: Pipeline, decoder: Decoder, newest: Sequence[Column] = ()
+) -> DataFrame:
     """The same for rows that hold their record already, and perhaps more."""
     if pipeline.deletes:
-        judged = as_sent(with_columns(with_key_as_value(records), pipeline))
+        judged = as_sent(with_columns(with_key_as_value(records), pipeline, decoder))
     else:
-        judged = with_columns(records, pipeline)
+        judged = with_columns(records, pipeline, decoder)
     return with_fate(judged, pipeline, newest)
 
 
-def with_columns(records: DataFrame, pipeline: Pipeline) -> DataFrame:
+def with_columns(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
     """The event's own columns and the derived ones, with a reason where they cannot be had or are refused."""
-    source = pipeline.source
-    decoded = with_event(records, source.columns, source.max_record_bytes)
-    return with_reason(with_derived(decoded, pipeline), verdict(pipeline)).drop(*scaffold(source.columns))
+    complete = with_derived(decoder.with_event(records), pipeline)
+    return with_reason(complete, verdicts(pipeline, decoder)).drop(*decoder.scaffold())
 
 
-@cache
-def verdict(pipeline: Pipeline) -> Column:
-    return first_of(verdicts(pipeline))
-
-
-def verdicts(pipeline: Pipeline) -> list[Verdict]:
-    source = pipeline.source
-    of_values = [*json_verdicts(source.columns, source.max_record_bytes), *pipeline_verdicts(pipeline)]
+def verdicts(pipeline: Pipeline, decoder: Decoder) -> list[Verdict]:
+    of_values = [*decoder.verdicts(), *pipeline_verdicts(pipeline)]
     if not pipeline.deletes:
         return of_values
-    keys = {name: source.columns[name] for name in pipeline.target.keys}
-    of_keys = [*json_verdicts(keys, source.max_record_bytes), *no_key(pipeline)]
+    of_keys = [*decoder.key_verdicts(pipeline.target.keys), *no_key(pipeline)]
     return [*of_tombstones(of_keys), *of_events(of_values)]
 
 

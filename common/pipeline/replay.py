@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from common.account.keys import refuse_split_keys
 from common.account.outcome import Outcome, check_outcome, outcome
 from common.account.tally import AccountingError
+from common.decode.decoder import Decoder
 from common.divide import fate
 from common.divide.tombstone import DELETED
 from common.divide.verdict import REASON
@@ -75,20 +76,29 @@ class ReplayPlan:
 class Replayer:
     """One table and its quarantine."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, table: Location, ledger: Ledger) -> None:
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, table: Location, ledger: Ledger, decoder: Decoder
+    ) -> None:
         self._spark, self._pipeline, self._table, self._ledger = spark, pipeline, table, ledger
+        self._decoder = decoder
         self.quarantine = Quarantine(spark, table, ledger)
 
     def plan(self, selected: DataFrame, count: int, *, overwrite: bool) -> ReplayPlan:
         """Nothing is written for it. `count` is the number of `selected`, counted on its own."""
         pipeline = self._pipeline
-        judged = with_fates_of_records(as_sent(selected), pipeline, newest_reading(pipeline))
+        judged = self._judged(as_sent(selected))
         target = DeltaTable.forPath(self._spark, self._table.uri)
         remembered = read_deleted(self._spark, self._table.uri, self._ledger.table_id(), pipeline.name)
         standing = with_row_of_key(judged, target, remembered, pipeline)
         rows = standing.withColumn(OUTCOME, outcome_of(pipeline, overwrite=overwrite)).localCheckpoint()
         refuse_keys_of_two_partitions(rows, pipeline)
         return counted(rows, count, pipeline)
+
+    def _judged(self, sent: DataFrame) -> DataFrame:
+        pipeline, newest = self._pipeline, newest_reading(self._pipeline)
+        judged = with_fates_of_records(sent, pipeline, self._decoder, newest)
+        informed = self._decoder.informed_by(judged)
+        return judged if informed is None else with_fates_of_records(sent, pipeline, informed, newest)
 
     def execute(self, plan: ReplayPlan, *, overwrite: bool) -> Outcome:
         """Claim, commit, mark: whatever is killed when, the table's log tells what a claim is worth."""

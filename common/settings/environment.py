@@ -41,6 +41,11 @@ def fault_file() -> Path:
     return Path(os.environ["ALLUVIUM_FAULT_FILE"])
 
 
+def registry_url() -> str | None:
+    """Another registry than the pipeline's file names, where services stand on other ports than usual."""
+    return os.environ.get("ALLUVIUM_REGISTRY_URL")
+
+
 def variable(name: str) -> str | None:
     """A variable that a pipeline file names: where a secret is kept."""
     return os.environ.get(name)

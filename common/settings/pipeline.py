@@ -5,11 +5,12 @@ import re
 import tomllib
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from common.errors import ConfigurationError
 from common.settings.environment import pipelines_dir
-from common.settings.secrets import reference
+from common.settings.registry import Registry
+from common.settings.section import Secret, Section
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KIND = re.compile(r"string|boolean|int|bigint|float|double|date|timestamp|decimal\(\d+,\d+\)")
@@ -19,6 +20,8 @@ PRUNABLE = ("int", "bigint", "date", "timestamp", "string")
 POSITION = "position"
 DURATION = re.compile(r"(?P<number>[1-9]\d*)(?P<unit>[smhd])")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+# A length that Avro's bytes claim is believed up to here and no further: conf/*.conf tells the JVM.
+AVRO_BYTES = 16 * 1024 * 1024
 
 
 def identifier(name: str) -> str:
@@ -52,14 +55,6 @@ def seconds(text: str) -> int:
 Column = Annotated[str, AfterValidator(identifier)]
 Kind = Annotated[str, AfterValidator(kind)]
 Duration = Annotated[str, AfterValidator(duration)]
-Secret = Annotated[str, AfterValidator(reference)]
-
-
-class Section(BaseModel):
-    """What every part of a pipeline file has in common: no key beyond the declared ones, no change after reading."""
-
-    # The input is hidden because it may be a secret that was written where a reference belongs.
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
 
 class Kafka(Section):
@@ -97,12 +92,29 @@ class Source(Section):
     """Where events come from, and their form."""
 
     topic: str
-    format: Literal["json"] = "json"
+    format: Literal["json", "avro"] = "json"
     columns: dict[Column, Kind] = Field(min_length=1)
     null_value: Literal["delete", "skip", "quarantine"] = "quarantine"
     max_records_per_batch: int = Field(default=100_000, ge=1)
     max_record_bytes: int = Field(default=1_048_576, ge=1)
     kafka: Kafka | None = None
+    registry: Registry | None = None
+
+    @model_validator(mode="after")
+    def settings_fit_the_format(self) -> Self:
+        if (self.registry is None) == (self.format == "avro"):
+            raise ValueError(
+                f"format '{self.format}' needs a registry"
+                if self.format == "avro"
+                else f"registry has no effect with format '{self.format}'"
+            )
+        if self.format == "avro" and self.null_value == "delete":
+            raise ValueError(
+                "null_value 'delete' needs message keys in JSON; with format 'avro' say skip or quarantine"
+            )
+        if self.format == "avro" and self.max_record_bytes > AVRO_BYTES:
+            raise ValueError(f"max_record_bytes is at most {AVRO_BYTES} with format 'avro'")
+        return self
 
     @property
     def ddl(self) -> str:
@@ -115,11 +127,11 @@ class Target(Section):
     keys: list[Column] = Field(min_length=1)
     sequence: Column = POSITION
     lineage: bool = False
-    derived: dict[Column, str] = {}
-    partition_by: list[Column] = []
-    immutable: list[Column] = []
-    prune_by: list[Column] = []
-    properties: dict[str, str] = {}
+    derived: dict[Column, str] = Field(default_factory=dict)
+    partition_by: list[Column] = Field(default_factory=list)
+    immutable: list[Column] = Field(default_factory=list)
+    prune_by: list[Column] = Field(default_factory=list)
+    properties: dict[str, str] = Field(default_factory=dict)
 
 
 class Rule(Section):
@@ -132,7 +144,7 @@ class Rule(Section):
 class Quality(Section):
     """When an event is turned away, and when so many are that the pipeline stops instead."""
 
-    rules: list[Rule] = []
+    rules: list[Rule] = Field(default_factory=list)
     max_bad_ratio: float = Field(default=1.0, ge=0, le=1)
 
 

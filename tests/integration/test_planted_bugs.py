@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from common.account.outcome import CommitMismatch
 from common.account.tally import AccountingError
 from common.account.times import StageTimes
+from common.decode.json import JsonDecoder
 from common.drivers.start import Inputs, Start, start_from_table
 from common.ledger.ledger import Ledger
 from common.merge import side_tables
@@ -118,7 +119,8 @@ def test_a_bug_in_reading(scene: Scene, bug: Bug, said: str) -> None:
     ],
 )
 def test_a_bug_in_judging(scene: Scene, monkeypatch: pytest.MonkeyPatch, stage: str, bug: Bug, said: str) -> None:
-    monkeypatch.setattr(judge, stage, after(getattr(judge, stage), bug))
+    place: Any = JsonDecoder if stage == "with_event" else judge
+    monkeypatch.setattr(place, stage, after(getattr(place, stage), bug))
     with pytest.raises(AccountingError, match=said):
         scene.settle(scene.rows())
     assert nothing_was_written(scene.trial)

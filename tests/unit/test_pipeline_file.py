@@ -14,6 +14,9 @@ columns = { id = "bigint", at = "string" }
 [target]
 keys = ["id"]
 """
+AVRO = GOOD.replace('topic = "t"', 'topic = "t"\nformat = "avro"').replace(
+    "[target]", '[source.registry]\nurl = "http://registry:8085/apis"\nsubject = "t-value"\n[target]'
+)
 
 
 @pytest.fixture
@@ -43,6 +46,15 @@ def test_a_minimal_file_is_enough(pipeline_file: Path) -> None:
         (GOOD.replace("[source]", "[source"), "at line 2"),
         (GOOD + '[late]\ncolum = "at"\n', "unknown key 'late.colum'; did you mean 'column'?"),
         (GOOD + '[[quality.rules]]\nnam = "x"\n', "unknown key 'quality.rules.0.nam'; did you mean 'name'?"),
+        (AVRO.replace("subject", "subjekt"), "unknown key 'source.registry.subjekt'; did you mean 'subject'?"),
+        (AVRO.replace("http://", "ftp://"), "a registry is named as http://HOST:PORT/PATH"),
+        (AVRO.replace("http://", "http://me:secret@"), "credentials do not stand in a registry's address"),
+        (AVRO.replace("[target]", 'username = "me"\n[target]'), "username and password belong together"),
+        (AVRO.replace("[target]", 'password = "secret"\n[target]'), "a secret does not stand in a pipeline file"),
+        (AVRO.replace('"avro"', '"json"'), "source: registry has no effect with format 'json'"),
+        (GOOD.replace("[target]", 'format = "avro"\n[target]'), "source: format 'avro' needs a registry"),
+        (AVRO.replace('"avro"', '"avro"\nnull_value = "delete"'), "null_value 'delete' needs message keys in JSON"),
+        (AVRO.replace('"avro"', '"avro"\nmax_record_bytes = 99999999'), "max_record_bytes is at most 16777216"),
         (GOOD.replace('"bigint"', '"decimal(99,2)"'), "'decimal(99,2)' is not a column's type"),
         (GOOD.replace("at =", "ID ="), "column 'ID' is declared twice"),
         (GOOD.replace("at =", "_at ="), "begin with an underscore"),
@@ -84,3 +96,14 @@ def test_every_pipeline_of_the_project_is_valid() -> None:
     assert "temperatures" in names
     for name in names:
         assert read_pipeline(name).name == name
+
+
+def test_avro_needs_a_registry_and_a_subject(pipeline_file: Path) -> None:
+    pipeline_file.write_text(AVRO)
+    registry = read_pipeline("mine").source.registry
+    assert registry is not None
+    assert (registry.url, registry.subject, registry.version) == ("http://registry:8085/apis", "t-value", None)
+
+
+def test_the_pipelines_of_the_project_are_valid() -> None:
+    assert read_pipeline("ratings").columns[-1] == "rating_date"

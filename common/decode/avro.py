@@ -1,0 +1,184 @@
+"""Avro values to typed columns, each by the schema that it was written by, in the JVM: docs/avro.md.
+
+A value is a zero byte, the id of its writer's schema in four bytes, and one Avro datum. Spark's from_avro knows nothing
+of the five bytes, gives a struct of nulls for what it cannot read, and ignores what follows the datum.
+"""
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from common.decode.avro_writers import Writer, Writers
+from common.decode.keys import one_zero
+from common.divide.moments import YEARS
+from common.divide.verdict import REASON, Verdict
+from common.read.kafka import RECORD
+
+HEADER = "_header"
+AVRO = "_avro"
+HEADER_BYTES = 5
+# The reason of the records whose schema has to be asked for first; no batch is committed with it.
+UNSEEN = "UNSEEN_SCHEMA"
+# The datum is read as the first field of a record whose second must be this mark: bytes that are missing or left over
+# come to light there. No record can bring the mark along, because it is a new one in each process.
+MARK = uuid.uuid4().bytes
+OPTIONS = {"mode": "PERMISSIVE", "datetimeRebaseMode": "CORRECTED"}
+
+
+@dataclass(frozen=True)
+class AvroDecoder:
+    """One datum a record, behind the id of its schema. The foreign ids of a batch are known once it was looked at."""
+
+    columns: dict[str, str]
+    max_bytes: int
+    writers: Writers
+    foreign: Sequence[int] | None = None
+
+    def with_event(self, records: DataFrame) -> DataFrame:
+        value = F.col(f"{RECORD}.value")
+        header = F.when(F.length(value).between(HEADER_BYTES, self.max_bytes), F.substring(value, 1, HEADER_BYTES))
+        decoded = records.withColumn(HEADER, header).withColumn(AVRO, self._decoded())
+        return decoded.withColumns({name: typed(name, kind) for name, kind in self.columns.items()})
+
+    def scaffold(self) -> list[str]:
+        return [HEADER, AVRO]
+
+    def verdicts(self) -> list[Verdict]:
+        return [*of_header(self.max_bytes), *self._of_schema(), *of_datum(), *self._of_values()]
+
+    def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
+        raise NotImplementedError("message keys are not decoded: a pipeline file that would need it is refused")
+
+    def informed_by(self, judged: DataFrame) -> "AvroDecoder | None":
+        """A question of one row, to rows that are materialised already."""
+        header = F.substring(f"{RECORD}.value", 1, HEADER_BYTES)
+        (unseen,) = judged.where(F.col(REASON) == UNSEEN).agg(F.collect_set(header)).collect()
+        ids = sorted(int.from_bytes(found[1:]) for found in unseen[0])
+        if not ids:
+            return None
+        return AvroDecoder(self.columns, self.max_bytes, self.writers, self.writers.look_up(ids))
+
+    def _decoded(self) -> Column:
+        """Each row by its own schema only: of the branches of a CASE, the one that applies is computed."""
+        reader = self.writers.reader.text
+        found = F.when(F.lit(False), datum(reader, reader))  # noqa: FBT003
+        for writer in self._readable():
+            found = found.when(F.col(HEADER) == header_of(writer.id), datum(writer.text, reader))
+        return found
+
+    def _readable(self) -> list[Writer]:
+        return [writer for writer in self.writers.known.values() if writer.refusal is None]
+
+    def _of_schema(self) -> list[Verdict]:
+        known = F.col(HEADER).isin([header_of(number) for number in self.writers.known])
+        refused = [
+            Verdict(
+                "UNREADABLE_SCHEMA",
+                F.col(HEADER) == header_of(writer.id),
+                F.lit(f"schema {writer.id} {writer.refusal}"),
+            )
+            for writer in self.writers.known.values()
+            if writer.refusal is not None
+        ]
+        if self.foreign is None:
+            return [*refused, Verdict(UNSEEN, ~known, spoken_id(""))]
+        foreign = F.col(HEADER).isin([header_of(number) for number in self.foreign])
+        subject = self.writers.subject.name
+        return [
+            *refused,
+            Verdict("WRONG_SUBJECT", foreign, spoken_id(f" is no version of subject {subject}")),
+            Verdict("UNKNOWN_SCHEMA", ~known, spoken_id(": the registry has no such schema")),
+        ]
+
+    def _of_values(self) -> list[Verdict]:
+        return [verdict for name, kind in self.columns.items() for verdict in of_value(name, kind)]
+
+
+# Columns belong to no table and are made by many calls into the JVM: each once, and not for each batch.
+@cache
+def datum(writer: str, reader: str) -> Column:
+    marked_value = F.concat(F.col(f"{RECORD}.value"), F.lit(MARK))
+    return from_avro(marked_value, marked(writer, header=True), {**OPTIONS, "avroSchema": marked(reader)})
+
+
+@cache
+def of_header(max_bytes: int) -> tuple[Verdict, ...]:
+    value = F.col(f"{RECORD}.value")
+    too_long = F.concat(F.length(value), F.lit(f" bytes, {max_bytes} allowed"))
+    too_short = F.concat(F.length(value), F.lit(" bytes, too few for the id of a schema"))
+    first = F.substring(value, 1, 1)
+    return (
+        Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
+        Verdict("OVERSIZED", F.length(value) > max_bytes, too_long),
+        Verdict("NO_HEADER", F.length(value) < HEADER_BYTES, too_short),
+        Verdict("BAD_MAGIC", first != F.lit(b"\x00"), F.concat(F.lit("the first byte is "), F.hex(first))),
+    )
+
+
+@cache
+def of_datum() -> tuple[Verdict, ...]:
+    """Null is the mark where the bytes ended before it, or could not be read up to it."""
+    mark = F.col(f"{AVRO}.mark")
+    return (
+        Verdict("NOT_AVRO", mark.isNull(), spoken_id(": the bytes are no whole record of it")),
+        Verdict("TRAILING_BYTES", mark != F.lit(MARK), spoken_id(": bytes are left over after the record")),
+    )
+
+
+@cache
+def of_value(name: str, kind: str) -> tuple[Verdict, ...]:
+    """What is Avro, and no value of the column's kind: its bytes are no text, or the year has five digits."""
+    found = event(name)
+    if kind == "string":
+        is_text = F.call_function("is_valid_utf8", found)
+        return (Verdict("NOT_UTF8", ~is_text, F.lit(f"{name}: the text is not UTF-8")),)
+    if kind in {"date", "timestamp"} or kind.startswith("decimal"):
+        unfit = found.isNotNull() & F.col(name).isNull()
+        words = F.concat(F.lit(f"{name}: {kind} is wanted, not "), found.cast("string"))
+        return (Verdict("WRONG_TYPE", unfit, words),)
+    return ()
+
+
+@cache
+def typed(name: str, kind: str) -> Column:
+    found = event(name)
+    if kind in {"date", "timestamp"}:
+        first, last = (F.lit(end).cast("timestamp").cast(kind) for end in YEARS)
+        return F.when(found.between(first, last), found)
+    if kind in {"double", "float"}:
+        return one_zero(found.cast(kind))
+    return found.cast(kind)
+
+
+def event(name: str) -> Column:
+    return F.col(f"{AVRO}.event.{name}")
+
+
+@cache
+def header_of(number: int) -> Column:
+    return F.lit(b"\x00" + number.to_bytes(HEADER_BYTES - 1))
+
+
+def spoken_id(words: str) -> Column:
+    number = F.conv(F.hex(F.substring(f"{RECORD}.value", 2, HEADER_BYTES - 1)), 16, 10)
+    return F.concat(F.lit("schema "), number, F.lit(words))
+
+
+def marked(schema: str, *, header: bool = False) -> str:
+    """A record of the datum and the mark; of the writer's side also of the header, which is so skipped for nothing.
+
+    It has no namespace, because a name inside that has none would inherit it.
+    """
+    front = [{"name": "header", "type": {"type": "fixed", "name": "_AlluviumHeader", "size": HEADER_BYTES}}]
+    fields = [
+        *(front if header else []),
+        {"name": "event", "type": json.loads(schema)},
+        {"name": "mark", "type": {"type": "fixed", "name": "_AlluviumMark", "size": len(MARK)}},
+    ]
+    return json.dumps({"type": "record", "name": "_AlluviumMarked", "fields": fields})

@@ -1,0 +1,149 @@
+"""How events are read: the subject's schema, reduced to the declared columns, and what may be read by it.
+
+Avro's own Java code answers, as it will when it decodes. What it does not look at is looked at here: to it, a number of
+milliseconds and one of microseconds are both a long.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from common.decode.avro_types import branches, is_recursive, meaning, speak, takes
+from common.errors import ConfigurationError
+from common.jvm import java
+from common.registry.subject import AVRO, Registered
+
+# Java's generated classes leave this in a schema: texts would be decoded with question marks for what is not UTF-8.
+AS_JAVA_STRING = "avro.java.string"
+MOST_DIGITS = 38
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The declared columns as an Avro schema, with the subject's names, aliases and defaults for them."""
+
+    text: str
+    spark: SparkSession = field(repr=False, compare=False)
+    schema: Any = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, spark: SparkSession, found: Registered, columns: dict[str, str], where: str) -> "Reader":
+        """Every column must be a field, of a type that fits: found before anything is read."""
+        unusable = refusal_of_kind(found)
+        if unusable:
+            raise ConfigurationError(f"{where} {unusable}", "name a subject with Avro schemas in [source.registry]")
+        try:
+            schema = parsed(spark, found.text)
+        except Py4JJavaError as error:
+            raise ConfigurationError(f"{where} is no Avro schema ({said(error)})", "register it anew") from error
+        if speak(schema) != "record":
+            raise ConfigurationError(f"{where} is no record", "name a subject whose values are records")
+        refuse_unfit(schema, columns, where)
+        text = json.dumps(plain(json.loads(projected(spark, schema, list(columns)).toString())))
+        return cls(text, spark, parsed(spark, text))
+
+    def refusal(self, found: Registered) -> str | None:
+        """Why records by this schema cannot be read, in words; None where they can."""
+        unusable = refusal_of_kind(found)
+        if unusable:
+            return unusable
+        try:
+            writer = parsed(self.spark, found.text)
+            return self._incompatible(writer)
+        except Py4JJavaError as error:
+            return f"is not usable: {said(error)}"
+
+    def _incompatible(self, writer: Any) -> str | None:
+        if is_recursive(writer):
+            # As deep as a record likes: a task's stack would overflow, and that ends the JVM instead of failing it.
+            return "contains itself"
+        compatibility = java(self.spark, "org.apache.avro.SchemaCompatibility")
+        pair = compatibility.checkReaderWriterCompatibility(self.schema, writer)
+        if pair.getType().toString() != "COMPATIBLE":
+            return "; ".join(
+                f"{each.getMessage()} at {each.getLocation()}" for each in pair.getResult().getIncompatibilities()
+            )
+        java(self.spark, "org.apache.avro.Schema").applyAliases(writer, self.schema)
+        return self._other_meaning(writer)
+
+    def _other_meaning(self, writer: Any) -> str | None:
+        look_up = java(self.spark, "org.apache.avro.SchemaCompatibility").lookupWriterField
+        for mine in self.schema.getFields():
+            written = look_up(writer, mine)
+            if written is None:
+                continue
+            (wanted,) = {meaning(branch) for branch in branches(mine.schema())}
+            for branch in branches(written.schema()):
+                if meaning(branch) != wanted:
+                    return f"has {speak(branch)} in '{mine.name()}', {speak(mine.schema())} is wanted"
+        return None
+
+
+def refusal_of_kind(found: Registered) -> str | None:
+    if found.kind != AVRO:
+        return f"is {found.kind}, not Avro"
+    return "refers to other schemas of the registry, which is not supported" if found.has_references else None
+
+
+def parsed(spark: SparkSession, text: str) -> Any:
+    """As Spark's from_avro does it."""
+    return java(spark, "org.apache.avro.Schema$Parser")().setValidateDefaults(False).parse(text)
+
+
+def said(error: Py4JJavaError) -> str:
+    """The first line of what Java said."""
+    cause = error.java_exception
+    return str(cause.getMessage() or cause.toString()).splitlines()[0]
+
+
+def refuse_unfit(schema: Any, columns: dict[str, str], where: str) -> None:
+    for name, kind in columns.items():
+        found = schema.getField(name)
+        if found is None:
+            known = ", ".join(each.name() for each in schema.getFields())
+            raise ConfigurationError(
+                f"source.columns.{name}: {where} has no such field; it has: {known}",
+                "correct the column, or name in source.registry.version a version that has it",
+            )
+        if not takes(kind, found.schema()):
+            raise ConfigurationError(
+                f"source.columns.{name}: {kind} is declared, and {where} has {speak(found.schema())}",
+                "declare the type that fits: docs/avro.md",
+            )
+
+
+def projected(spark: SparkSession, schema: Any, columns: list[str]) -> Any:
+    """Without the fields that nobody asked for: they are skipped, and whatever becomes of them is no failure."""
+    fields = java(spark, "java.util.ArrayList")()
+    for name in columns:
+        found = schema.getField(name)
+        fields.add(java(spark, "org.apache.avro.Schema$Field")(found, found.schema()))
+    is_error = False
+    record = java(spark, "org.apache.avro.Schema").createRecord(
+        schema.getName(), None, schema.getNamespace(), is_error, fields
+    )
+    for alias in schema.getAliases():
+        record.addAlias(alias)
+    return record
+
+
+def plain(schema: Any) -> Any:
+    """Texts as bytes, and decimals with all digits that their bytes may hold: Spark keeps only the last 64 bits of one
+    that is declared with fewer than 19, whatever the record says."""
+    if isinstance(schema, list):
+        return [plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: plain(each) if name in {"type", "fields"} else each for name, each in schema.items()}
+    kept.pop(AS_JAVA_STRING, None)
+    if kept.get("logicalType") == "decimal":
+        kept["precision"] = digits(kept.get("size"))
+    return kept
+
+
+def digits(size: int | None) -> int:
+    """The most that so many bytes hold whatever they are, and that Spark's decimals do."""
+    return MOST_DIGITS if size is None else min(MOST_DIGITS, len(str(2 ** (8 * size - 1) - 1)) - 1)

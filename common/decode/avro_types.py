@@ -1,0 +1,83 @@
+"""Avro's types, and the columns that they may become."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+# The logical types that change what a number or some bytes mean. A uuid is a text like any other.
+MEANT = {"date", "decimal", "duration"}
+MEANT_BY_PREFIX = ("time-", "timestamp-", "local-timestamp-")
+TAKES = {
+    "string": {"string", "enum"},
+    "boolean": {"boolean"},
+    "int": {"int"},
+    "bigint": {"int", "long"},
+    "float": {"float"},
+    "double": {"int", "float", "double"},
+    "date": {"date"},
+    "timestamp": {"timestamp-millis", "timestamp-micros"},
+}
+
+
+def branches(schema: Any) -> list[Any]:
+    """What a value may be, besides null."""
+    if schema.getType().getName() != "union":
+        return [schema]
+    return [each for each in schema.getTypes() if each.getType().getName() != "null"]
+
+
+def meaning(schema: Any) -> str | None:
+    """The logical type, where it says how a value is to be understood."""
+    logical = schema.getLogicalType()
+    name = None if logical is None else str(logical.getName())
+    if name is None or not (name in MEANT or name.startswith(MEANT_BY_PREFIX)):
+        return None
+    return f"decimal of scale {logical.getScale()}" if name == "decimal" else name
+
+
+def speak(schema: Any) -> str:
+    """A type in words: `string`, `timestamp-millis`, `decimal(5,2)`, `union of int, string`."""
+    if schema.getType().getName() == "union":
+        found = [speak(each) for each in branches(schema)]
+        return found[0] if len(found) == 1 else f"union of {', '.join(found)}"
+    if meaning(schema) is None:
+        return str(schema.getType().getName())
+    logical = schema.getLogicalType()
+    if logical.getName() == "decimal":
+        return f"decimal({logical.getPrecision()},{logical.getScale()})"
+    return str(logical.getName())
+
+
+def takes(kind: str, schema: Any) -> bool:
+    """Whether a column of this kind holds every value of the type, exactly."""
+    if len(branches(schema)) != 1:
+        return False
+    if not kind.startswith("decimal"):
+        return speak(schema) in TAKES[kind]
+    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", speak(schema))
+    if found is None:
+        return False
+    (precision, scale), (digits, decimals) = numbers(kind), (int(found[1]), int(found[2]))
+    return decimals <= scale and digits - decimals <= precision - scale
+
+
+def numbers(kind: str) -> tuple[int, int]:
+    precision, scale = re.findall(r"\d+", kind)
+    return int(precision), int(scale)
+
+
+def is_recursive(schema: Any, above: frozenset[str] = frozenset()) -> bool:
+    """Whether a record contains itself, somewhere below."""
+    if schema.getType().getName() != "record":
+        return any(is_recursive(each, above) for each in parts(schema))
+    name = str(schema.getFullName())
+    return name in above or any(is_recursive(each.schema(), above | {name}) for each in schema.getFields())
+
+
+def parts(schema: Any) -> Iterable[Any]:
+    kind = schema.getType().getName()
+    if kind == "union":
+        return list(schema.getTypes())
+    if kind == "array":
+        return [schema.getElementType()]
+    return [schema.getValueType()] if kind == "map" else []

@@ -1,0 +1,30 @@
+"""The decoder that a pipeline's file asks for."""
+
+from pyspark.sql import SparkSession
+
+from common.decode.avro import AvroDecoder
+from common.decode.avro_reader import Reader
+from common.decode.avro_writers import Writers
+from common.decode.decoder import Decoder
+from common.decode.json import JsonDecoder
+from common.registry.subject import Subject
+from common.settings.pipeline import Pipeline
+from common.settings.registry import Registry
+
+
+def decoder_of(spark: SparkSession, pipeline: Pipeline) -> Decoder:
+    source = pipeline.source
+    if source.registry is None:
+        return JsonDecoder.of(source)
+    writers = writers_of(spark, source.registry, source.columns)
+    return AvroDecoder(source.columns, source.max_record_bytes, writers)
+
+
+def writers_of(spark: SparkSession, registry: Registry, columns: dict[str, str]) -> Writers:
+    """The reader's schema is the first that is known: most topics are written by it."""
+    subject = Subject.of(registry)
+    found = subject.version(registry.version)
+    which = f"version {registry.version}" if registry.version else "the latest version"
+    writers = Writers(subject, Reader.of(spark, found, columns, f"{which} of subject '{subject.name}'"))
+    writers.learn(found)
+    return writers

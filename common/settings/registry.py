@@ -1,0 +1,34 @@
+"""Where a pipeline's Avro schemas are: the section [source.registry]."""
+
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, model_validator
+
+from common.settings.section import Secret, Section
+
+
+def address(text: str) -> str:
+    """An address without credentials: they would stand in a file, and in every message that names the registry."""
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("a registry is named as http://HOST:PORT/PATH or https://HOST:PORT/PATH")
+    if parts.username is not None:
+        raise ValueError("credentials do not stand in a registry's address; say username and password beside it")
+    return text.rstrip("/")
+
+
+class Registry(Section):
+    """A registry with Confluent's API. Events are read by the subject's latest version, or by the one that is named."""
+
+    url: Annotated[str, AfterValidator(address)]
+    subject: str = Field(min_length=1)
+    version: int | None = Field(default=None, ge=1)
+    username: str | None = Field(default=None, min_length=1)
+    password: Secret | None = None
+
+    @model_validator(mode="after")
+    def credentials_are_whole(self) -> Self:
+        if (self.username is None) != (self.password is None):
+            raise ValueError("username and password belong together")
+        return self

@@ -1,0 +1,114 @@
+"""The ratings pipeline on a table, a topic and a subject of its own, and a plain-Python model of its table."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from common.drivers.batch_loop import BatchLoop
+from common.drivers.start import Inputs, start_from_table
+from common.drivers.stream import Stream
+from common.ledger.delta import open_ledger
+from common.ledger.position import Position
+from common.pipeline.base_load import load_base
+from common.pipeline.run_report import Counts, read_report
+from common.plan.broker import Topic
+from common.produce.ratings import Serialize, serializers, to_records
+from common.settings.locations import location
+from common.settings.pipeline import Pipeline, read_pipeline
+from datasets.ratings.events import Event
+from datasets.ratings.schemas import VERSIONS, schema
+from tests.support.broker import Broker
+from tests.support.trial import drained
+
+REASONS = {
+    "magic": "BAD_MAGIC",
+    "short": "NO_HEADER",
+    "cut": "NOT_AVRO",
+    "trailing": "TRAILING_BYTES",
+    "unknown": "UNKNOWN_SCHEMA",
+}
+Row = tuple[Any, ...]
+
+
+class Model:
+    """What a reader of all messages in their order would write down."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.rows: dict[str, Row] = {}
+        self.late = 0
+        self.reasons: Counter[str] = Counter()
+        self.count = 0
+        for event in events:
+            self.count += 1
+            if event.damage is not None:
+                self.reasons[REASONS[event.damage]] += 1
+            elif event.kind == "late":
+                self.late += 1
+            else:
+                day = datetime.fromtimestamp(event.rating.rating_timestamp, UTC).date()
+                self.rows[event.key] = (*astuple(event.rating), day)
+
+
+def of_topic(pipeline: Pipeline, url: str, subject: str, **parts: Any) -> Pipeline:
+    """The pipeline's own file, with another registry and subject."""
+    registry = pipeline.source.registry.model_copy(update={"url": url, "subject": subject})  # type: ignore[union-attr]
+    source = pipeline.source.model_copy(update={"registry": registry, **parts})
+    return pipeline.model_copy(update={"source": source})
+
+
+class Ratings:
+    """Driven by hand."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, url: str, folder: Path, **source: Any) -> None:
+        self.spark, self.broker, self.folder = spark, broker, folder
+        self.topic = broker.create_topic(config={"retention.ms": "-1"})
+        self.serialize = serializers(url, self.topic, {version: schema(version) for version in VERSIONS}, 10)
+        self.pipeline = of_topic(read_pipeline("ratings"), url, self.subject, **source)
+        self.table = location(str(folder / "movie_ratings"))
+        self.check_pruning = False
+        spark.createDataFrame([], self.pipeline.source.ddl).write.parquet(str(folder / "nothing"))
+        load_base(spark, self.pipeline, location(str(folder / "nothing")), self.table, overwrite=False)
+
+    @property
+    def subject(self) -> str:
+        return f"{self.topic}-value"
+
+    def produce(self, events: Iterable[Event], serialize: Mapping[int, Serialize] | None = None) -> None:
+        self.broker.produce(self.topic, list(to_records(events, serialize or self.serialize)))
+
+    def driver(self, mode: str = "batch") -> BatchLoop | Stream:
+        topic = Topic(self.broker.address, self.topic)
+        start = start_from_table(self.spark, Inputs(self.pipeline, self.table, topic, self.check_pruning))
+        return Stream(self.spark, start) if mode == "stream" else BatchLoop(self.spark, start)
+
+    def run(self, mode: str = "batch") -> Position:
+        return drained(self.driver(mode))
+
+    def rows(self) -> dict[str, Row]:
+        columns = self.pipeline.columns
+        found = self.spark.read.format("delta").load(self.table.uri).select(*columns).collect()
+        assert len(found) == len({row["event_id"] for row in found}), "an event stands twice"
+        return {row["event_id"]: tuple(row) for row in found}
+
+    def quarantined(self) -> list[tuple[str, str, bytes]]:
+        """Reason, message and value of each, in the order of their offsets."""
+        path = f"{self.table.uri}_quarantine"
+        if not DeltaTable.isDeltaTable(self.spark, path):
+            return []
+        rows = self.spark.read.format("delta").load(path).orderBy("partition", "offset").collect()
+        return [(row["reason"], row["message"], bytes(row["value"])) for row in rows]
+
+    def position(self) -> Position:
+        return open_ledger(self.spark, self.table.uri, self.pipeline.name).position()
+
+
+def totals(reports: Path) -> Counts:
+    """Of the last run, as its report has them."""
+    (report,) = reports.glob("*.json")
+    return read_report(report).totals

@@ -1,0 +1,111 @@
+"""The Avro decoder against an oracle in plain Python: thousands of values, and one answer for each."""
+
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from common.decode.avro import AvroDecoder
+from common.decode.avro_reader import Reader
+from common.decode.avro_writers import Writers
+from common.pipeline.judge import with_fates
+from common.registry.client import Client
+from common.registry.subject import Registered, Subject
+from common.settings.pipeline import Pipeline
+from tests.support.avro_oracle import Known, judge
+from tests.support.avro_payloads import COLUMNS, FOREIGN, MAX_BYTES, REFUSED, payloads, schemas
+from tests.support.records import records
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+SEED = int(os.environ.get("ALLUVIUM_PAYLOAD_SEED", "25"))
+COUNT = 6_000
+PIPELINE = Pipeline.model_validate(
+    {
+        "name": "payloads",
+        "source": {
+            "topic": "t",
+            "format": "avro",
+            "registry": {"url": "http://127.0.0.1:9", "subject": "t-value"},
+            "columns": COLUMNS,
+            "max_record_bytes": MAX_BYTES,
+        },
+        "target": {"keys": ["id"]},
+    }
+)
+KNOWN = Known(
+    reader=schemas(plain=True)[1],
+    writers=schemas(plain=True, renamed="name"),
+    refused=frozenset(REFUSED),
+    foreign=frozenset(FOREIGN),
+    max_bytes=MAX_BYTES,
+)
+Answer = tuple[str | None, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[bytes | None]:
+    return list(payloads(SEED, COUNT))
+
+
+@pytest.fixture(scope="module")
+def expected(drawn: list[bytes | None]) -> list[Answer]:
+    return [judge(value, KNOWN) for value in drawn]
+
+
+def decoder(spark: SparkSession) -> AvroDecoder:
+    known = schemas(plain=False)
+    reader = Reader.of(spark, Registered(1, known[1], "AVRO", has_references=False), COLUMNS, "it")
+    writers = Writers(Subject(Client("http://127.0.0.1:9", 0), "t-value"), reader)
+    for number, text in (known | REFUSED).items():
+        writers.learn(Registered(number, text, "AVRO", has_references=False))
+    return AvroDecoder(COLUMNS, MAX_BYTES, writers, FOREIGN)
+
+
+def found_by_the_engine(spark: SparkSession, drawn: list[bytes | None]) -> list[Answer]:
+    judged = with_fates(records(spark, *drawn), PIPELINE, decoder(spark))
+    # Python's own times do not reach as far as Spark's: compare what is stored.
+    stored = {"seen": F.unix_micros("seen"), "day": F.unix_date("day")}
+    values = [stored.get(name, F.col(name)).alias(name) for name in COLUMNS]
+    rows = judged.select("_record.offset", "_reason", *values).orderBy("offset").collect()
+    return [(row["_reason"], {} if row["_reason"] else {name: row[name] for name in COLUMNS}) for row in rows]
+
+
+def test_25_the_payloads_are_of_all_kinds(expected: list[Answer]) -> None:
+    met = Counter(reason for reason, _ in expected)
+    print(f"{len(expected)} payloads, seed {SEED}: {met}")
+    assert 0.4 <= met[None] / len(expected) <= 0.6
+    assert set(met) == {
+        None,
+        "NULL_VALUE",
+        "OVERSIZED",
+        "NO_HEADER",
+        "BAD_MAGIC",
+        "WRONG_SUBJECT",
+        "UNREADABLE_SCHEMA",
+        "UNKNOWN_SCHEMA",
+        "NOT_AVRO",
+        "TRAILING_BYTES",
+        "NOT_UTF8",
+        "WRONG_TYPE",
+    }
+
+
+def test_25_engine_and_oracle_agree_on_every_payload(
+    spark: SparkSession, drawn: list[bytes | None], expected: list[Answer]
+) -> None:
+    found = found_by_the_engine(spark, drawn)
+    differing = [
+        f"{wanted} by the oracle, {got} by the engine: {value!r}"
+        for value, wanted, got in zip(drawn, expected, found, strict=True)
+        if as_stored(wanted) != as_stored(got)
+    ]
+    assert not differing, "\n".join(differing)
+
+
+def as_stored(answer: Answer) -> tuple[str | None, dict[str, str]]:
+    """By their text, so that 0.0 and -0.0 differ, and a NaN is one."""
+    return answer[0], {name: repr(value) for name, value in answer[1].items()}
