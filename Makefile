@@ -7,8 +7,12 @@ SEED ?= 1
 # A test session keeps one core busy: two of them make use of two.
 WORKERS ?= 2
 PYTHON := .venv/bin/python
+# Whose table create-sink-table, compact-small-files and vacuum are for; its file says where it lies, TABLE= says otherwise.
+PIPELINE ?= ratings
+TABLE ?=
 
-.PHONY: help demo test test-long drill bench check setup lock kafka-up kafka-down clean
+.PHONY: help demo test test-long drill bench check setup lock kafka-up kafka-down create-sink-table pyspark \
+  compact-small-files vacuum clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-28s %s\n", $$1, $$2}'
@@ -48,6 +52,18 @@ kafka-up: setup ## Start the embedded Kafka broker on port 9092
 
 kafka-down: ## Stop the embedded services that were started here
 	@kafka_docker/services stop
+
+create-sink-table: setup ## Create the empty table of PIPELINE=ratings
+	@submit/create_table.sh $(PIPELINE) $(TABLE)
+
+pyspark: setup ## The pyspark shell with the pipelines' tables by name, beside whatever runs
+	@submit/pyspark.sh
+
+compact-small-files: setup ## Compact the closed partitions of PIPELINE=ratings; ALL=1 for open ones too, PLAN=1 for the plan only
+	@submit/maintenance.sh compact --pipeline $(PIPELINE) $(if $(ALL),--all) $(if $(PLAN),,--execute) $(TABLE)
+
+vacuum: setup ## Delete what the table of PIPELINE=ratings has not needed for 7 days; PLAN=1 to see how much only
+	@submit/maintenance.sh vacuum --pipeline $(PIPELINE) $(if $(PLAN),,--execute) $(TABLE)
 
 lock: setup ## After a change of requirements*.in or conf/jars.lock: pin versions and checksums anew
 	@for name in requirements-build requirements requirements-dev; do \
