@@ -6,14 +6,16 @@ ROUNDS ?= 2
 SEED ?= 1
 # A test session keeps one core busy: two of them make use of two.
 WORKERS ?= 2
-# The ratings: how many test events, how many a second (as fast as possible, if empty), and the table they settle in.
+# The ratings: how many test events, and how many a second (as fast as possible, if empty).
 COUNT ?= 10000
 RATE ?=
-RATINGS ?= var/delta/movie_ratings
 PYTHON := .venv/bin/python
+# Whose table create-sink-table, compact-small-files and vacuum are for; its file says where it lies, TABLE= says otherwise.
+PIPELINE ?= ratings
+TABLE ?=
 
-.PHONY: help demo test test-long drill bench bench-avro check setup lock kafka-up kafka-down \
-  kafka-create-topic kafka-produce-test-events streaming-app-run clean
+.PHONY: help demo test test-long drill bench bench-avro check setup lock kafka-up kafka-down kafka-create-topic \
+  kafka-produce-test-events create-sink-table streaming-app-run pyspark compact-small-files vacuum clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-28s %s\n", $$1, $$2}'
@@ -63,8 +65,20 @@ kafka-create-topic: setup ## Create the topic of the ratings
 kafka-produce-test-events: setup ## Send COUNT=10000 ratings to it in Avro, RATE=100 a second
 	@submit/ratings_producer.sh --count $(COUNT) $(if $(RATE),--rate $(RATE))
 
-streaming-app-run: setup ## Settle them into the table RATINGS as they come, until stopped
-	@submit/streaming_merge.sh --mode stream --trigger "10 seconds" --pipeline ratings $(RATINGS) localhost ratings
+streaming-app-run: setup ## Settle them into their table as they come, until stopped
+	@submit/streaming_merge.sh --mode stream --trigger "10 seconds" --pipeline ratings $(or $(TABLE),var/delta/movie_ratings) localhost ratings
+
+create-sink-table: setup ## Create the empty table of PIPELINE=ratings
+	@submit/create_table.sh $(PIPELINE) $(TABLE)
+
+pyspark: setup ## The pyspark shell with the pipelines' tables by name, beside whatever runs
+	@submit/pyspark.sh
+
+compact-small-files: setup ## Compact the closed partitions of PIPELINE=ratings; ALL=1 for open ones too, PLAN=1 for the plan only
+	@submit/maintenance.sh compact --pipeline $(PIPELINE) $(if $(ALL),--all) $(if $(PLAN),,--execute) $(TABLE)
+
+vacuum: setup ## Delete what the table of PIPELINE=ratings has not needed for 7 days; PLAN=1 to see how much only
+	@submit/maintenance.sh vacuum --pipeline $(PIPELINE) $(if $(PLAN),,--execute) $(TABLE)
 
 lock: setup ## After a change of requirements*.in or conf/jars.lock: pin versions and checksums anew
 	@for name in requirements-build requirements requirements-dev; do \

@@ -3,6 +3,7 @@
 #   submit.sh spark       JOB [--env local|standalone] ARGS…   spark-submit of jobs/JOB.py with dist/common.zip
 #   submit.sh spark-short JOB …                                the same for a job of seconds: the JVM compiles less
 #   submit.sh python      JOB ARGS…                            a job that needs no Spark
+#   submit.sh shell       JOB …                                the pyspark shell, which runs jobs/JOB.py first
 set -euo pipefail
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 fail() { echo "error: $1" >&2; exit 2; }
@@ -68,10 +69,20 @@ jars=$(printf '%s,' "$home"/build/jars/spark/*.jar)
 # The driver has them on its class path too: classes that come by --jars cannot be archived.
 class_path=$(printf '%s:' "$home"/build/jars/spark/*.jar)
 
-exec "$SPARK_HOME/bin/spark-submit" \
-  --properties-file "$conf" ${master[@]+"${master[@]}"} \
-  --name "$job" \
-  --jars "${jars%,}" --driver-class-path "${class_path%:}" \
-  --py-files "$home/dist/common.zip" \
-  --driver-java-options "$jvm -Dlog4j2.configurationFile=file:$home/conf/log4j2.properties -Dalluvium.log=$ALLUVIUM_LOG_DIR/$job-spark.log -Dalluvium.run=$ALLUVIUM_RUN_ID" \
-  "$home/jobs/$job.py" ${arguments[@]+"${arguments[@]}"}
+options=(
+  --properties-file "$conf" ${master[@]+"${master[@]}"}
+  --name "$job"
+  --jars "${jars%,}" --driver-class-path "${class_path%:}"
+  --py-files "$home/dist/common.zip"
+  --driver-java-options "$jvm -Dlog4j2.configurationFile=file:$home/conf/log4j2.properties -Dalluvium.log=$ALLUVIUM_LOG_DIR/$job-spark.log -Dalluvium.run=$ALLUVIUM_RUN_ID"
+)
+if [ "$runtime" = shell ]; then
+  [ ${#arguments[@]} -eq 0 ] || fail "the shell takes no argument '${arguments[0]}'; see --help"
+  # -i: commands may also come through a pipe, and the startup file is run all the same. A catalog in memory is this
+  # process's own, where Spark's default would lock a database in the current folder.
+  export PYTHONSTARTUP="$home/jobs/$job.py" PYSPARK_DRIVER_PYTHON_OPTS=-i
+  exec "$SPARK_HOME/bin/pyspark" "${options[@]}" \
+    --conf spark.sql.catalogImplementation=in-memory --conf "spark.sql.warehouse.dir=$home/var/warehouse"
+fi
+
+exec "$SPARK_HOME/bin/spark-submit" "${options[@]}" "$home/jobs/$job.py" ${arguments[@]+"${arguments[@]}"}

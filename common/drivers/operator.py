@@ -11,6 +11,7 @@ from common.drivers.start import Inputs
 from common.errors import UsageError
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.ledger import Ledger
+from common.ledger.lock import commit_lock
 from common.merge.upsert import append_nothing
 from common.pipeline.epoch import Proposal, offsets_of_rows, propose_epoch, within
 from common.plan.broker import Topic
@@ -35,7 +36,8 @@ def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execu
     if not execute:
         print("Nothing was changed; --execute does it.")
         return
-    begin_epoch(spark, table.uri, proposal)
+    with commit_lock(table):
+        begin_epoch(spark, table.uri, proposal)
     print("Done; the next run goes on from there.")
 
 

@@ -133,9 +133,10 @@ def discard(spark: SparkSession, place: Place, selection: Selection, *, execute:
         print(f"{count} rows would be marked as discarded; their bytes stay.")
         print("Nothing was changed; --execute does it.")
         return
-    quarantine.settle_claims()
-    _, count = selected_rows(quarantine, selection)
-    quarantine.discard(selection)
+    with commit_lock(place.table):
+        quarantine.settle_claims()
+        _, count = selected_rows(quarantine, selection)
+        quarantine.discard(selection)
     print(f"Done: {count} rows are marked as discarded; their bytes stay.")
 
 

@@ -8,6 +8,7 @@ from common.decode.choice import decoder_of
 from common.drivers.resume import resume
 from common.faults import fault_point
 from common.ledger.delta import open_ledger
+from common.ledger.lock import commit_lock
 from common.ledger.position import Position
 from common.merge.side_tables import undo_provisional
 from common.pipeline.batch import Settling
@@ -62,6 +63,8 @@ def take_over(spark: SparkSession, start: Start) -> None:
     fault_point("started")
     table = start.settling.table.uri
     ledger = open_ledger(spark, table, start.settling.pipeline.name)
-    undo_provisional(spark, table, ledger)
+    # Maintenance rewrites the side tables too.
+    with commit_lock(start.settling.table):
+        undo_provisional(spark, table, ledger)
     ledger.copy(start.position)
     fault_point("undone")

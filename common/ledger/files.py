@@ -23,7 +23,7 @@ class Files:
         try:
             stream = self._fs.open(self._path(name))
         except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+            if is_missing(error):
                 return None
             raise
         try:
@@ -45,6 +45,22 @@ class Files:
                 f"cannot write {self._path(name)}", "check the permissions and the space of its file system"
             )
 
+    def names(self) -> list[str]:
+        """Of every file in the folder; none where there is no folder."""
+        if not self._fs.exists(self._folder):
+            return []
+        return sorted(str(status.getPath().getName()) for status in self._fs.listStatus(self._folder))
+
+    def size(self, path: str) -> int | None:
+        """Of a file by its whole path; None for a folder, and for what is gone meanwhile."""
+        try:
+            status = self._fs.getFileStatus(self._new_path(path))
+        except Py4JJavaError as error:
+            if is_missing(error):
+                return None
+            raise
+        return int(status.getLen()) if status.isFile() else None
+
     def delete(self, name: str) -> None:
         self._delete(self._path(name))
 
@@ -58,3 +74,7 @@ class Files:
 
     def _path(self, name: str) -> Any:
         return self._new_path(self._folder, name)
+
+
+def is_missing(error: Py4JJavaError) -> bool:
+    return bool(error.java_exception.getClass().getSimpleName() == "FileNotFoundException")

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from common.ledger.ledger import Ledger
 from common.merge.origin import LINEAGE
 from common.merge.side_tables import QUARANTINE_TABLE, REPLAY_COLUMNS, WAITING, is_provisional
-from common.settings.locations import Location
+from common.settings.locations import Location, beside
 
 REPLAYED = "replayed"
 FOLDED = "folded"
@@ -52,8 +52,7 @@ class Selection:
 
 
 def quarantine_path(table: Location) -> Location:
-    local = None if table.local is None else table.local.with_name(f"{table.local.name}{QUARANTINE_TABLE}")
-    return Location(f"{table.uri}{QUARANTINE_TABLE}", local)
+    return beside(table, QUARANTINE_TABLE)
 
 
 class Quarantine:

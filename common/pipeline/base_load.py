@@ -1,6 +1,7 @@
 """The base load: the first rows of a table, and the beginning of an epoch in the same commit."""
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 from delta.tables import DeltaTable
@@ -11,7 +12,8 @@ from pyspark.sql import types as T
 from common.account.keys import key_of
 from common.errors import UsageError
 from common.ledger.delta import open_ledger, transaction
-from common.ledger.position import first_position
+from common.ledger.lock import commit_lock
+from common.ledger.position import Position, first_position
 from common.merge.origin import LINEAGE, base_origin, without_statistics
 from common.merge.quoting import quoted
 from common.pipeline.expressions import check_expressions
@@ -28,7 +30,12 @@ def refuse_existing(table: Location, *, overwrite: bool) -> None:
                 f"{table} is a Delta table already",
                 "load into another folder, or replace it and begin a new epoch with --overwrite",
             )
-    elif table.local is not None and foreign_files(table.local):
+    else:
+        refuse_foreign(table)
+
+
+def refuse_foreign(table: Location) -> None:
+    if table.local is not None and foreign_files(table.local):
         raise UsageError(f"{table} is not empty and not a Delta table", "give a folder of its own to the table")
 
 
@@ -46,22 +53,32 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
     position = first_position(pipeline.name, (ledger.epoch() or 0) + 1 if exists else 1, pipeline.source.topic)
     rows = with_derived(declared(spark.read.parquet(source.uri), pipeline, source), pipeline)
     refuse_unclear_keys(rows, pipeline.target.keys, source)
-    properties = dict(pipeline.target.properties)
-    if pipeline.target.lineage:
-        properties |= without_statistics(rows, pipeline.target.partition_by, properties)
+    # A table that is there already may be in maintenance's hands; a new one must not get a lock before its first rows.
+    with commit_lock(table) if exists else nullcontext():
+        write_first(spark, pipeline, rows, table, position, overwrite=overwrite)
+    ledger.copy(position)
+    return spark.read.format("delta").load(table.uri).count()
+
+
+def write_first(
+    spark: SparkSession, pipeline: Pipeline, rows: DataFrame, table: Location, position: Position, *, overwrite: bool
+) -> None:
+    """The table as the pipeline declares it, with these rows and the beginning of an epoch in one commit."""
+    target = pipeline.target
+    properties = dict(target.properties)
+    if target.lineage:
+        properties |= without_statistics(rows, target.partition_by, properties)
         rows = rows.withColumn(LINEAGE, base_origin(position))
     with transaction(spark, position):
         (
-            clustered(rows, pipeline.target.partition_by)
+            clustered(rows, target.partition_by)
             .write.format("delta")
             .mode("overwrite" if overwrite else "error")
             .option("overwriteSchema", overwrite)
             .options(**properties)
-            .partitionBy(*pipeline.target.partition_by)
+            .partitionBy(*target.partition_by)
             .save(table.uri)
         )
-    ledger.copy(position)
-    return spark.read.format("delta").load(table.uri).count()
 
 
 def refuse_unclear_keys(rows: DataFrame, keys: list[str], source: Location) -> None:

@@ -17,6 +17,11 @@ class Location:
     def __str__(self) -> str:
         return self.uri if self.local is None else str(self.local)
 
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return self.uri.rpartition("/")[2]
+
 
 def location(text: str) -> Location:
     parsed = urlparse(text)
@@ -25,6 +30,12 @@ def location(text: str) -> Location:
         # Not Path.as_uri(): Hadoop takes a path as it stands, and %20 for three characters.
         return Location(f"file://{path}", path)
     return Location(text.rstrip("/"), None)
+
+
+def beside(table: Location, suffix: str) -> Location:
+    """A table that stands beside another one and bears its name: TABLE_quarantine, for example."""
+    local = None if table.local is None else table.local.with_name(f"{table.local.name}{suffix}")
+    return Location(f"{table.uri}{suffix}", local)
 
 
 def require_parquet(folder: Location) -> None:
@@ -51,5 +62,6 @@ def require_delta_table(table: Location) -> None:
     what = "is not a Delta table" if table.local.exists() else "does not exist"
     raise NotADeltaTable(
         f"{table} {what}",
-        "create it with submit/temperatures_delta_processing.sh INPUT_DIR DELTA_DIR, or correct the path",
+        "load it with submit/temperatures_delta_processing.sh INPUT_DIR DELTA_DIR, create an empty one with "
+        "submit/create_table.sh PIPELINE DELTA_DIR, or correct the path",
     )

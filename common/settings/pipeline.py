@@ -122,8 +122,10 @@ class Source(Section):
 
 
 class Target(Section):
-    """The Delta table that events settle in."""
+    """The Delta table that events settle in: where it lies and what it is called, if the file says so, and its form."""
 
+    path: str | None = Field(default=None, min_length=1)
+    name: Column | None = None
     keys: list[Column] = Field(min_length=1)
     sequence: Column = POSITION
     lineage: bool = False
@@ -132,6 +134,19 @@ class Target(Section):
     immutable: list[Column] = Field(default_factory=list)
     prune_by: list[Column] = Field(default_factory=list)
     properties: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def table_name(self) -> str | None:
+        """What the table is called where tables have names: as its folder, unless the file says otherwise."""
+        return self.name or (None if self.path is None else self.path.rstrip("/").rpartition("/")[2])
+
+    @model_validator(mode="after")
+    def the_table_has_a_name(self) -> Self:
+        if self.path is None and self.name is not None:
+            raise ValueError("name has no effect without path")
+        if self.table_name is not None and IDENTIFIER.fullmatch(self.table_name) is None:
+            raise ValueError(f"path ends in '{self.table_name}', which is no name of a table; say one in name")
+        return self
 
 
 class Rule(Section):

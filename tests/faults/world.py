@@ -92,7 +92,9 @@ class World:
         return self.start("streaming_merge", [*how, *where], fault=fault)
 
     def compact(self, *, fault: str | None = None) -> Victim:
-        return self.start("maintenance", ["compact", "--execute", str(self.table)], fault=fault, java=SHORT_LIVED)
+        return self.start(
+            "maintenance", ["compact", "--all", "--execute", str(self.table)], fault=fault, java=SHORT_LIVED
+        )
 
     def start(self, job: str, arguments: list[str], *, fault: str | None = None, java: str | None = None) -> Victim:
         command = [str(self.home / "submit" / f"{job}.sh"), *arguments]

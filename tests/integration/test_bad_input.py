@@ -106,6 +106,16 @@ def test_what_click_refuses_is_one_line_too(table: Path) -> None:
     refused([MERGE, "--mode", "batch"], 2, "Missing argument 'DELTA_DIR'; see --help")
 
 
+def test_maintenance_of_no_table(tmp_path: Path, table: Path) -> None:
+    maintenance = "submit/maintenance.sh"
+    refused([maintenance, "compact"], 2, "no table; say DELTA_DIR, or --pipeline")
+    refused([maintenance, "checkpoint", tmp_path], 2, f"{tmp_path} is not a Delta table", "submit/create_table.sh")
+    refused(
+        [maintenance, "vacuum", "--retain", "7", table], 2, "--retain '7' is not understood; say whole hours or days"
+    )
+    refused([maintenance, "compact", "--closed-after", "0", table], 2, "duration '0' is not understood; say 90s, 30m")
+
+
 def test_help_needs_no_spark() -> None:
     for script in (
         "temperatures_delta_processing",
@@ -115,6 +125,8 @@ def test_help_needs_no_spark() -> None:
         "epoch",
         "rewind",
         "quarantine",
+        "maintenance",
+        "create_table",
     ):
         done = run([f"submit/{script}.sh", "--help"])
         assert done.returncode == 0

@@ -74,6 +74,8 @@ def test_a_minimal_file_is_enough(pipeline_file: Path) -> None:
             "source.null_value: Input should be 'delete', 'skip'",
         ),
         (GOOD + '[late]\ncolumn = "at"\nbound = "5 days"\n', "'5 days' is not a duration"),
+        (GOOD + 'name = "mine"\n', "target: name has no effect without path"),
+        (GOOD + 'path = "var/my-table/"\n', "path ends in 'my-table', which is no name of a table; say one in name"),
     ],
 )
 def test_what_is_wrong_is_named(pipeline_file: Path, text: str, said: str) -> None:
@@ -82,6 +84,12 @@ def test_what_is_wrong_is_named(pipeline_file: Path, text: str, said: str) -> No
         read_pipeline("mine")
     assert said in str(caught.value)
     assert str(pipeline_file) in str(caught.value)
+
+
+def test_a_table_is_called_as_its_folder_unless_the_file_says_otherwise(pipeline_file: Path) -> None:
+    for said, name in (("", None), ('path = "var/mine"', "mine"), ('path = "s3a://b/my-t"\nname = "t"', "t")):
+        pipeline_file.write_text(f"{GOOD}{said}\n")
+        assert read_pipeline("mine").target.table_name == name
 
 
 def test_an_unknown_pipeline_names_those_there_are(pipeline_file: Path) -> None:

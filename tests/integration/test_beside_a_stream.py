@@ -1,0 +1,140 @@
+"""Maintenance beside a running stream: two processes on one table, neither stops the other, nothing is lost."""
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from common.drivers.maintenance import compact_tables, vacuum_tables
+from common.drivers.new_table import create_or_compare
+from common.ledger.commits import Commits
+from common.ledger.delta import open_ledger
+from common.pipeline.compaction import Scope
+from common.settings.locations import Location, location
+from common.settings.pipeline import read_pipeline
+from tests.support.broker import Broker
+from tests.support.commands import ROOT, clean_environment
+from tests.support.trial import event
+
+PIPELINE = """
+[source]
+topic = "any"
+columns = { id = "bigint", part = "string", degrees = "double" }
+[target]
+keys = ["id", "part"]
+partition_by = ["part"]
+prune_by = ["id"]
+"""
+PARTS = ("a", "b")
+ANY = Scope(128 * 1024 * 1024)
+BOUND = 12
+PATIENCE_SECONDS = 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", [4, pytest.param(20, marks=pytest.mark.long)])
+def test_30_31_compaction_and_vacuum_in_a_loop_beside_a_stream(
+    spark: SparkSession, broker: Broker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int
+) -> None:
+    """New keys, which become files of their own, and changes of old ones, which are merged; OPTIMIZE and a VACUUM that
+    keeps nothing take turns with them until the history has enough of both."""
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "mine.toml").write_text(PIPELINE)
+    monkeypatch.setenv("ALLUVIUM_PIPELINES", str(tmp_path / "pipelines"))
+    table = location(str(tmp_path / "table"))
+    create_or_compare(spark, read_pipeline("mine"), table, dry_run=False)
+    sent: dict[tuple[int, str], float] = {}
+    most = 0
+    with running_stream(table, broker, topic, tmp_path) as stream:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while min(engine_and_optimize(spark, table)) < wanted and time.monotonic() < until:
+            produce(broker, topic, sent)
+            compact_tables(spark, table, ANY, execute=True)
+            vacuum_tables(spark, table, 0, frozenset({table.name}), execute=True)
+            vacuum_tables(spark, table, None, frozenset(), execute=True)
+            most = max(most, files_per_partition(spark, table))
+            assert stream.poll() is None, (tmp_path / "stream.log").read_text()
+        await_settled(spark, table, broker, topic, stream)
+        assert stream.poll() is None, (tmp_path / "stream.log").read_text()
+    committed, optimized = engine_and_optimize(spark, table)
+    assert committed >= wanted
+    assert optimized >= wanted
+    assert turns(spark, table) >= wanted, "they did not interleave"
+    assert most <= BOUND
+    rows = spark.read.format("delta").load(table.uri).collect()
+    assert {(row["id"], row["part"]): row["degrees"] for row in rows} == sent
+    assert len(rows) == len(sent)
+
+
+@contextmanager
+def running_stream(table: Location, broker: Broker, topic: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The real job, in a process of its own."""
+    command = [f"{ROOT}/submit/streaming_merge.sh", "--mode", "stream", "--trigger", "500 milliseconds"]
+    command += ["--pipeline", "mine", str(table), broker.address, topic]
+    said = {
+        "ALLUVIUM_PIPELINES": str(folder / "pipelines"),
+        "ALLUVIUM_LOG_DIR": str(folder / "log"),
+        "ALLUVIUM_REPORT_DIR": str(folder / "reports"),
+    }
+    with (folder / "stream.log").open("wb") as output:
+        stream = subprocess.Popen(
+            command, env=clean_environment(**said), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield stream
+    finally:
+        os.killpg(stream.pid, signal.SIGKILL)
+        stream.wait()
+
+
+def produce(broker: Broker, topic: str, sent: dict[tuple[int, str], float]) -> None:
+    """In each partition of the table some new keys, and a change of every seventh old one."""
+    turn = float(len(sent))
+    fresh = [(len(sent) // len(PARTS) + number, part) for number in range(5) for part in PARTS]
+    changed = dict.fromkeys([*list(sent)[::7], *fresh], turn)
+    sent.update(changed)
+    broker.produce(topic, [event(identity, part, degrees) for (identity, part), degrees in changed.items()])
+
+
+def operations(spark: SparkSession, table: Location) -> list[str]:
+    """Oldest first: `engine` for what the stream committed."""
+    engine = {"MERGE": "engine", "WRITE": "engine"}
+    found = DeltaTable.forPath(spark, table.uri).history().orderBy("version").select("operation").collect()
+    return [engine.get(row["operation"], row["operation"]) for row in found[1:]]
+
+
+def engine_and_optimize(spark: SparkSession, table: Location) -> tuple[int, int]:
+    counts = Counter(operations(spark, table))
+    return counts["engine"], counts["OPTIMIZE"]
+
+
+def turns(spark: SparkSession, table: Location) -> int:
+    """How often the one followed the other."""
+    both = [name for name in operations(spark, table) if name in {"engine", "OPTIMIZE"}]
+    return len(list(groupby(both)))
+
+
+def files_per_partition(spark: SparkSession, table: Location) -> int:
+    groups = Commits(spark, table.uri).data_files().groupBy("partitionValues.part").count().collect()
+    return max((row["count"] for row in groups), default=0)
+
+
+def await_settled(
+    spark: SparkSession, table: Location, broker: Broker, topic: str, stream: subprocess.Popen[bytes]
+) -> None:
+    """Everything that was sent is in the table, by the table's own word."""
+    wanted = {partition: len(broker.offsets_of(topic, partition)) for partition in range(3)}
+    until = time.monotonic() + 120
+    while dict(open_ledger(spark, table.uri, "mine").position().offsets) != wanted:
+        assert stream.poll() is None
+        assert time.monotonic() < until, "the stream does not settle what was sent"
+        time.sleep(0.5)

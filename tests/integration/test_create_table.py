@@ -1,0 +1,93 @@
+"""An empty table from a pipeline file: as declared, at the beginning of its topic, and never twice."""
+
+from pathlib import Path
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from common.drivers.new_table import create_or_compare
+from common.errors import UsageError
+from common.ledger.delta import open_ledger
+from common.merge.origin import LINEAGE, ORIGIN
+from common.settings.locations import location
+from common.settings.pipeline import Pipeline, read_pipeline
+from tests.support.trial import Trial, event, pipeline
+
+
+def test_the_table_is_as_the_pipeline_declares_it(spark: SparkSession, tmp_path: Path) -> None:
+    declared, table = read_pipeline("temperatures"), location(str(tmp_path / "table"))
+    create_or_compare(spark, declared, table, dry_run=False)
+    found = DeltaTable.forPath(spark, table.uri)
+    assert [(field.name, field.dataType.simpleString()) for field in found.toDF().schema] == [
+        ("latitude", "double"),
+        ("longitude", "double"),
+        ("time", "string"),
+        ("temperature_2m", "double"),
+        ("month", "string"),
+    ]
+    details = found.detail().first()
+    assert details["partitionColumns"] == ["month"]
+    assert details["properties"]["delta.checkpointInterval"] == "50"
+    assert found.toDF().count() == 0
+    position = open_ledger(spark, table.uri, "temperatures").position()
+    assert (position.epoch, position.seq, position.topic_id, dict(position.offsets)) == (1, 0, None, {})
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_a_job_on_a_new_table_reads_its_topic_from_the_first_record(trial: Trial, tmp_path: Path, mode: str) -> None:
+    trial.broker.produce(trial.topic, [event(1, "a", 1.0), event(1, "a", 1.5), event(3, "b", 3.0)])
+    trial.pipeline = pipeline(trial.topic, target={"lineage": True})
+    trial.table = location(str(tmp_path / "new"))
+    create_or_compare(trial.spark, trial.pipeline, trial.table, dry_run=False)
+    assert DeltaTable.forPath(trial.spark, trial.table.uri).toDF().schema[LINEAGE].dataType == ORIGIN
+    assert trial.run(mode).seq == 1
+    assert trial.rows() == {(1, "a", 1.5), (3, "b", 3.0)}
+
+
+def test_a_table_that_is_there_stays_as_it_is(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    trial.run("batch")
+    before, rows = trial.version(), trial.rows()
+    capsys.readouterr()
+    create_or_compare(trial.spark, trial.pipeline, trial.table, dry_run=False)
+    fits = f"{trial.table} is there already and fits pipeline 'trial'; nothing was changed\n"
+    assert capsys.readouterr().out == fits
+    assert (trial.version(), trial.rows()) == (before, rows)
+
+
+OTHERS = [
+    (pipeline("t", target={"derived": {"month": "'x'"}}), "column 'month' is missing"),
+    (pipeline("t", target={"partition_by": []}), "it is partitioned by part, not by nothing"),
+    (pipeline("t", target={"properties": {"delta.appendOnly": "x"}}), "property delta.appendOnly is not set, not x"),
+    (
+        pipeline("t", source={"columns": {"id": "int", "part": "string", "degrees": "double"}}),
+        "column 'id' is bigint, not int",
+    ),
+    (
+        pipeline("t", source={"columns": {"id": "bigint", "part": "string"}}),
+        "column 'degrees' is not declared",
+    ),
+    (pipeline("t").model_copy(update={"name": "other"}), "it has no position of pipeline 'other'"),
+]
+
+
+@pytest.mark.parametrize(("declared", "difference"), OTHERS, ids=[each[1] for each in OTHERS])
+def test_a_table_that_does_not_fit_is_refused(
+    spark: SparkSession, loaded: Path, declared: Pipeline, difference: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        create_or_compare(spark, declared, location(str(loaded)), dry_run=False)
+    assert f"does not fit pipeline '{declared.name}': {difference}; correct the pipeline's file" in str(refused.value)
+    assert refused.value.exit_code == 2
+
+
+def test_nothing_is_left_of_a_dry_run_or_beside_foreign_files(spark: SparkSession, tmp_path: Path) -> None:
+    table = location(str(tmp_path / "table"))
+    create_or_compare(spark, pipeline("t"), table, dry_run=True)
+    assert not (tmp_path / "table").exists()
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "letter.txt").write_text("dear")
+    with pytest.raises(UsageError, match="is not empty and not a Delta table"):
+        create_or_compare(spark, pipeline("t"), table, dry_run=False)
+    assert [file.name for file in (tmp_path / "table").iterdir()] == ["letter.txt"]
