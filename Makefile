@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 PIPELINE ?= ratings
 TABLE ?=
 
-.PHONY: help demo test test-long drill bench bench-avro check setup lock kafka-up kafka-down kafka-create-topic \
+.PHONY: help demo ratings-demo test test-long drill bench bench-avro check setup lock kafka-up kafka-down kafka-create-topic \
   kafka-produce-test-events create-sink-table streaming-app-run pyspark compact-small-files vacuum clean
 
 help: ## List the targets
@@ -22,6 +22,9 @@ help: ## List the targets
 
 demo: ## The temperatures pipeline end to end on embedded services (MODE=batch or MODE=stream)
 	@submit/demo.sh $(MODE)
+
+ratings-demo: ## The ratings pipeline: Avro and a schema registry, then compaction (COUNT=10000 events, twice)
+	@COUNT=$(COUNT) submit/ratings_demo.sh
 
 test: setup build/classes.jsa ## What CI runs: the checks, then the tests
 	@$(MAKE) --no-print-directory check

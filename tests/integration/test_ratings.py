@@ -18,12 +18,13 @@ from common.merge.side_tables import WAITING
 from common.produce.ratings import to_records
 from common.registry import client
 from datasets.ratings.events import DAY, Event, events
+from datasets.ratings.expectation import Model
 from datasets.ratings.schemas import schema
 from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry
 from tests.support.avro import field, framed, message, record
 from tests.support.broker import Broker
-from tests.support.ratings import Model, Ratings, totals
+from tests.support.ratings import Ratings, totals
 
 SEED = 2
 

@@ -1,9 +1,6 @@
 """The ratings pipeline on a table, a topic and a subject of its own, and a plain-Python model of its table."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,37 +19,10 @@ from common.produce.ratings import Serialize, serializers, to_records
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline, read_pipeline
 from datasets.ratings.events import Event
+from datasets.ratings.expectation import Row
 from datasets.ratings.schemas import VERSIONS, schema
 from tests.support.broker import Broker
 from tests.support.trial import drained
-
-REASONS = {
-    "magic": "BAD_MAGIC",
-    "short": "NO_HEADER",
-    "cut": "NOT_AVRO",
-    "trailing": "TRAILING_BYTES",
-    "unknown": "UNKNOWN_SCHEMA",
-}
-Row = tuple[Any, ...]
-
-
-class Model:
-    """What a reader of all messages in their order would write down."""
-
-    def __init__(self, events: Iterable[Event]) -> None:
-        self.rows: dict[str, Row] = {}
-        self.late = 0
-        self.reasons: Counter[str] = Counter()
-        self.count = 0
-        for event in events:
-            self.count += 1
-            if event.damage is not None:
-                self.reasons[REASONS[event.damage]] += 1
-            elif event.kind == "late":
-                self.late += 1
-            else:
-                day = datetime.fromtimestamp(event.rating.rating_timestamp, UTC).date()
-                self.rows[event.key] = (*astuple(event.rating), day)
 
 
 def of_topic(pipeline: Pipeline, url: str, subject: str, **parts: Any) -> Pipeline:
