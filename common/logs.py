@@ -25,7 +25,7 @@ def configure_logs(job: str) -> None:
     except OSError as error:
         raise ConfigurationError(f"cannot write the log {path} ({error.strerror})", "set ALLUVIUM_LOG_DIR") from error
     shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
+        named(job=job, run_id=run_id()),
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -43,14 +43,23 @@ def configure_logs(job: str) -> None:
         ),
     ]
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
-    for chatty in ("py4j", "pyspark"):
+    for chatty in ("py4j", "pyspark", "httpx"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    structlog.contextvars.bind_contextvars(job=job, run_id=run_id())
+
+
+def named(**names: str) -> Processor:
+    """On every line, in whatever thread: Spark calls foreachBatch in one of its own, which knows no context of ours."""
+
+    def add_names(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        event.update(names)
+        return event
+
+    return add_names
 
 
 def handler(target: logging.Handler, shared: list[Processor], rendering: list[Processor]) -> logging.Handler:

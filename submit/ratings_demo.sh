@@ -50,9 +50,9 @@ produce 2
 settle --mode batch --once
 
 say "What was turned away, and why"
-submit/quarantine.sh list "$table"
+submit/quarantine.sh list --pipeline ratings "$table"
 
-say "Compact the small files: the plan, then file by file"
+say "Compact the small files: the plan, then partition by partition"
 submit/maintenance.sh compact --all --execute "$table"
 
 say "The table: its rows by day, and every value checked with delta-rs, a reader that shares no code with Spark"
