@@ -34,6 +34,8 @@ REASONS = {
     "unknown": "UNKNOWN_SCHEMA",
 }
 Row = tuple[Any, ...]
+# A producer's queue has room for some more than these.
+QUEUE = 50_000
 
 
 class Model:
@@ -80,7 +82,9 @@ class Ratings:
         return f"{self.topic}-value"
 
     def produce(self, events: Iterable[Event], serialize: Mapping[int, Serialize] | None = None) -> None:
-        self.broker.produce(self.topic, list(to_records(events, serialize or self.serialize)))
+        records = list(to_records(events, serialize or self.serialize))
+        for first in range(0, len(records), QUEUE):
+            self.broker.produce(self.topic, records[first : first + QUEUE])
 
     def driver(self, mode: str = "batch") -> BatchLoop | Stream:
         topic = Topic(self.broker.address, self.topic)
