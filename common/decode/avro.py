@@ -5,7 +5,8 @@ of the five bytes, gives a struct of nulls for what it cannot read, and ignores 
 """
 
 import json
-import uuid
+import secrets
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,11 +24,15 @@ from common.read.kafka import RECORD
 HEADER = "_header"
 AVRO = "_avro"
 HEADER_BYTES = 5
+GREATEST_INT = 2**31 - 1
 # The reason of the records whose schema has to be asked for first; no batch is committed with it.
 UNSEEN = "UNSEEN_SCHEMA"
-# The datum is read as the first field of a record whose second must be this mark: bytes that are missing or left over
-# come to light there. No record can bring the mark along, because it is a new one in each process.
-MARK = uuid.uuid4().bytes
+# Every record is read with one field more, whose value is appended to its bytes: what is missing or left over comes to
+# light there. No record can bring the mark along, because it is a new one in each process. A double is the quickest of
+# Avro's values with a fixed size, and between 1 and 2 all of them are ordinary numbers.
+MARK = 1 + secrets.randbits(52) * 2.0**-52
+MARK_BYTES = struct.pack("<d", MARK)
+MARK_FIELD = "_alluvium_mark"
 OPTIONS = {"mode": "PERMISSIVE", "datetimeRebaseMode": "CORRECTED"}
 
 
@@ -42,7 +47,7 @@ class AvroDecoder:
 
     def with_event(self, records: DataFrame) -> DataFrame:
         value = F.col(f"{RECORD}.value")
-        header = F.when(F.length(value).between(HEADER_BYTES, self.max_bytes), F.substring(value, 1, HEADER_BYTES))
+        header = F.when(F.length(value) <= self.max_bytes, F.substring(value, 1, HEADER_BYTES))
         decoded = records.withColumn(HEADER, header).withColumn(AVRO, self._decoded())
         return decoded.withColumns({name: typed(name, kind) for name, kind in self.columns.items()})
 
@@ -103,8 +108,10 @@ class AvroDecoder:
 # Columns belong to no table and are made by many calls into the JVM: each once, and not for each batch.
 @cache
 def datum(writer: str, reader: str) -> Column:
-    marked_value = F.concat(F.col(f"{RECORD}.value"), F.lit(MARK))
-    return from_avro(marked_value, marked(writer, header=True), {**OPTIONS, "avroSchema": marked(reader)})
+    # Without its header: to Avro's reader, a field to skip costs more than a copy.
+    content = F.substring(f"{RECORD}.value", HEADER_BYTES + 1, GREATEST_INT)
+    marked_content = F.concat(content, F.lit(MARK_BYTES))
+    return from_avro(marked_content, marked(writer), {**OPTIONS, "avroSchema": marked(reader)})
 
 
 @cache
@@ -124,7 +131,7 @@ def of_header(max_bytes: int) -> tuple[Verdict, ...]:
 @cache
 def of_datum() -> tuple[Verdict, ...]:
     """Null is the mark where the bytes ended before it, or could not be read up to it."""
-    mark = F.col(f"{AVRO}.mark")
+    mark = F.col(f"{AVRO}.{MARK_FIELD}")
     return (
         Verdict("NOT_AVRO", mark.isNull(), spoken_id(": the bytes are no whole record of it")),
         Verdict("TRAILING_BYTES", mark != F.lit(MARK), spoken_id(": bytes are left over after the record")),
@@ -157,7 +164,7 @@ def typed(name: str, kind: str) -> Column:
 
 
 def event(name: str) -> Column:
-    return F.col(f"{AVRO}.event.{name}")
+    return F.col(f"{AVRO}.{name}")
 
 
 @cache
@@ -170,15 +177,7 @@ def spoken_id(words: str) -> Column:
     return F.concat(F.lit("schema "), number, F.lit(words))
 
 
-def marked(schema: str, *, header: bool = False) -> str:
-    """A record of the datum and the mark; of the writer's side also of the header, which is so skipped for nothing.
-
-    It has no namespace, because a name inside that has none would inherit it.
-    """
-    front = [{"name": "header", "type": {"type": "fixed", "name": "_AlluviumHeader", "size": HEADER_BYTES}}]
-    fields = [
-        *(front if header else []),
-        {"name": "event", "type": json.loads(schema)},
-        {"name": "mark", "type": {"type": "fixed", "name": "_AlluviumMark", "size": len(MARK)}},
-    ]
-    return json.dumps({"type": "record", "name": "_AlluviumMarked", "fields": fields})
+def marked(schema: str) -> str:
+    """The record with the mark behind it."""
+    record = json.loads(schema)
+    return json.dumps({**record, "fields": [*record["fields"], {"name": MARK_FIELD, "type": "double"}]})

@@ -56,6 +56,10 @@ class Reader:
         except Py4JJavaError as error:
             return f"is not usable: {said(error)}"
 
+    def in_full(self, found: Registered) -> str:
+        """The schema as Java writes it: without what JSON lets a writer say in several ways."""
+        return str(parsed(self.spark, found.text).toString())
+
     def _incompatible(self, writer: Any) -> str | None:
         if is_recursive(writer):
             # As deep as a record likes: a task's stack would overflow, and that ends the JVM instead of failing it.

@@ -25,7 +25,8 @@ class Writers:
     known: dict[int, Writer] = field(default_factory=dict)
 
     def learn(self, found: Registered) -> None:
-        self.known[found.id] = Writer(found.id, found.text, self.reader.refusal(found))
+        refusal = self.reader.refusal(found)
+        self.known[found.id] = Writer(found.id, found.text if refusal else self.reader.in_full(found), refusal)
 
     def look_up(self, ids: Iterable[int]) -> list[int]:
         """Learns what is the subject's, and gives what is another's; the rest the registry does not have.

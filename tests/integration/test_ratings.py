@@ -70,9 +70,8 @@ def test_25_five_schemas_in_one_topic_settle_as_the_model_says(
     settled_as_modelled(ratings, reports, sent, mode)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.timeout(1800)
 def test_25_200_000_events(ratings: Ratings, reports: Path) -> None:
     settled_as_modelled(ratings, reports, drawn(200_000), "batch")
 

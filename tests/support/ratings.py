@@ -50,7 +50,9 @@ class Ratings:
         return f"{self.topic}-value"
 
     def produce(self, events: Iterable[Event], serialize: Mapping[int, Serialize] | None = None) -> None:
-        self.broker.produce(self.topic, list(to_records(events, serialize or self.serialize)))
+        records = list(to_records(events, serialize or self.serialize))
+        for first in range(0, len(records), QUEUE):
+            self.broker.produce(self.topic, records[first : first + QUEUE])
 
     def driver(self, mode: str = "batch") -> BatchLoop | Stream:
         topic = Topic(self.broker.address, self.topic)
