@@ -2,6 +2,7 @@
 
 from pyspark.sql import SparkSession
 
+from common.drivers.space import space_needed
 from common.drivers.start import Inputs
 from common.ledger.checkpoint import write_checkpoint
 from common.ledger.delta import open_ledger
@@ -25,8 +26,9 @@ def compact_tables(spark: SparkSession, table: Location, scope: Scope, *, execut
         print(NOTHING_CHANGED)
         return
     for each, plan in plans:
-        for number, done in enumerate(compact(spark, each, table, plan.chunks, scope), start=1):
-            print(f"[{number}/{len(plan.chunks)}] {compacted_line(each, done)}", flush=True)
+        with space_needed(each):
+            for number, done in enumerate(compact(spark, each, table, plan.chunks, scope), start=1):
+                print(f"[{number}/{len(plan.chunks)}] {compacted_line(each, done)}", flush=True)
 
 
 def plan_lines(table: Location, plan: CompactionPlan) -> list[str]:
