@@ -24,6 +24,9 @@ from datasets.ratings.schemas import VERSIONS, schema
 from tests.support.broker import Broker
 from tests.support.trial import drained
 
+# A producer's queue has room for some more than these.
+QUEUE = 50_000
+
 
 def of_topic(pipeline: Pipeline, url: str, subject: str, **parts: Any) -> Pipeline:
     """The pipeline's own file, with another registry and subject."""
