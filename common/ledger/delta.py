@@ -1,7 +1,6 @@
 """The ledger on a real Delta table: opened through Spark, and moved by the next commit of a session."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from pyspark.sql import SparkSession
 
@@ -9,6 +8,7 @@ from common.ledger.commits import Commits
 from common.ledger.files import Files
 from common.ledger.ledger import Ledger
 from common.ledger.position import Stamp
+from common.session import settings
 
 TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
@@ -19,19 +19,8 @@ def open_ledger(spark: SparkSession, table: str, pipeline: str) -> Ledger:
     return Ledger(Commits(spark, table), Files(spark, f"{table}/_alluvium/{pipeline}"), table, pipeline)
 
 
-@contextmanager
-def transaction(spark: SparkSession, stamp: Stamp) -> Iterator[None]:
+def transaction(spark: SparkSession, stamp: Stamp) -> AbstractContextManager[None]:
     """The next Delta commit of this session carries the stamp. Unset afterwards: a second write under the same id
     would silently be skipped."""
-    values = {
-        TXN_APP_ID: stamp.app_id,
-        TXN_VERSION: str(stamp.seq),
-        USER_METADATA: stamp.to_metadata(),
-    }
-    for key, value in values.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in values:
-            spark.conf.unset(key)
+    values = {TXN_APP_ID: stamp.app_id, TXN_VERSION: str(stamp.seq), USER_METADATA: stamp.to_metadata()}
+    return settings(spark, values)

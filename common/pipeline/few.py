@@ -1,9 +1,10 @@
 """What is done otherwise for a few records: to share work out, or to look first how much it is, would be most of it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql import SparkSession
+
+from common.session import settings
 
 FEW_RECORDS = 5_000
 # To write a query down as Java takes longer than to interpret it on a few rows, even where it was compiled before.
@@ -17,17 +18,6 @@ SETTINGS = {
 }
 
 
-@contextmanager
-def planned_for(spark: SparkSession, records: int) -> Iterator[None]:
+def planned_for(spark: SparkSession, records: int) -> AbstractContextManager[None]:
     """Queries of so many records, planned without precaution where they are few."""
-    if records > FEW_RECORDS:
-        yield
-        return
-    before = {name: str(spark.conf.get(name)) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
+    return nullcontext() if records > FEW_RECORDS else settings(spark, SETTINGS)

@@ -1,8 +1,8 @@
 """VACUUM: files that no version within the retention needs. What it would delete is told first."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -14,6 +14,7 @@ from common.ledger.lock import commit_lock
 from common.ledger.readers import Readers
 from common.merge.quoting import quoted
 from common.pipeline.retention import HOUR_MS, Retention, refuse_unread, refuse_unsafe
+from common.session import settings
 from common.settings.locations import Location
 
 IGNORE_RETENTION = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
@@ -56,7 +57,7 @@ def refuse(spark: SparkSession, table: Location, retention: Retention) -> None:
 
 
 def plan_vacuum(spark: SparkSession, table: Location, retention: Retention) -> Unneeded:
-    with settings(spark, retention):
+    with settings(spark, settings_for(retention)):
         found = spark.sql(f"{statement(table, retention)} DRY RUN").collect()
     return existing(spark, table, (row["path"] for row in found))
 
@@ -76,7 +77,7 @@ def vacuum(spark: SparkSession, table: Location, lock: Location, retention: Rete
     """
     with commit_lock(lock) if retention.needs_lock else nullcontext():
         refuse(spark, table, retention)
-        with settings(spark, retention):
+        with settings(spark, settings_for(retention)):
             spark.sql(statement(table, retention))
 
 
@@ -84,21 +85,13 @@ def statement(table: Location, retention: Retention) -> str:
     return f"VACUUM delta.{quoted(table.uri)} RETAIN {retention.hours} HOURS"
 
 
-@contextmanager
-def settings(spark: SparkSession, retention: Retention) -> Iterator[None]:
+def settings_for(retention: Retention) -> dict[str, str]:
     """Delta ignores a retention that is said unless told not to. Its own entries in the log, VACUUM START and END, are
     commits, which only the lock makes safe on a local file system: without it there are none."""
-    values = {
+    return {
         IGNORE_RETENTION: "false",
         CHECK_RETENTION: str(not retention.is_short).lower(),
         LOGGED: str(retention.needs_lock).lower(),
         LISTING_TASKS: "16",
         DELETE_IN_TASKS: "true",
     }
-    for name, value in values.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name in values:
-            spark.conf.unset(name)
