@@ -43,7 +43,7 @@ def configure_logs(job: str) -> None:
         ),
     ]
     logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
-    for chatty in ("py4j", "pyspark", "httpx"):
+    for chatty in ("py4j", "pyspark", "httpx2"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

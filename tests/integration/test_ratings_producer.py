@@ -24,6 +24,7 @@ def test_five_versions_reach_the_topic_keyed_and_in_order(broker: Broker, regist
     arguments = ["--brokers", broker.address, "--registry", registry.url, "--topic", topic, "--at", str(NOW)]
     done = run([COMMAND, *arguments, "--count", "500", "--seed", "3"])
     assert (done.returncode, done.stdout) == (0, f"Sent 500 events to {topic} on {broker.address}\n"), done.stderr
+    assert "HTTP" not in done.stderr
     subject = SchemaRegistryClient({"url": registry.url}).get_versions(f"{topic}-value")
     assert subject == list(VERSIONS)
     sent = list(events(3, 500, NOW))
