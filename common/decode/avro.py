@@ -21,6 +21,7 @@ from common.divide.moments import YEARS
 from common.divide.verdict import REASON, Verdict
 from common.read.kafka import RECORD
 
+MARKED = "_marked"
 HEADER = "_header"
 AVRO = "_avro"
 HEADER_BYTES = 5
@@ -46,13 +47,15 @@ class AvroDecoder:
     foreign: Sequence[int] | None = None
 
     def with_event(self, records: DataFrame) -> DataFrame:
-        value = F.col(f"{RECORD}.value")
-        header = F.when(F.length(value) <= self.max_bytes, F.substring(value, 1, HEADER_BYTES))
-        decoded = records.withColumn(HEADER, header).withColumn(AVRO, self._decoded())
+        """The value is asked for once: each time that a row gives its bytes, it gives a copy of them."""
+        marked_value = F.concat(F.col(f"{RECORD}.value"), F.lit(MARK_BYTES))
+        header = F.when(length() <= self.max_bytes, F.substring(MARKED, 1, HEADER_BYTES))
+        headed = records.withColumn(MARKED, marked_value).withColumn(HEADER, header)
+        decoded = headed.withColumn(AVRO, self._decoded())
         return decoded.withColumns({name: typed(name, kind) for name, kind in self.columns.items()})
 
     def scaffold(self) -> list[str]:
-        return [HEADER, AVRO]
+        return [MARKED, HEADER, AVRO]
 
     def verdicts(self) -> list[Verdict]:
         return [*of_header(self.max_bytes), *self._of_schema(), *of_datum(), *self._of_values()]
@@ -109,23 +112,26 @@ class AvroDecoder:
 @cache
 def datum(writer: str, reader: str) -> Column:
     # Without its header: to Avro's reader, a field to skip costs more than a copy.
-    content = F.substring(f"{RECORD}.value", HEADER_BYTES + 1, GREATEST_INT)
-    marked_content = F.concat(content, F.lit(MARK_BYTES))
-    return from_avro(marked_content, marked(writer), {**OPTIONS, "avroSchema": marked(reader)})
+    content = F.substring(MARKED, HEADER_BYTES + 1, GREATEST_INT)
+    return from_avro(content, marked(writer), {**OPTIONS, "avroSchema": marked(reader)})
 
 
 @cache
 def of_header(max_bytes: int) -> tuple[Verdict, ...]:
-    value = F.col(f"{RECORD}.value")
-    too_long = F.concat(F.length(value), F.lit(f" bytes, {max_bytes} allowed"))
-    too_short = F.concat(F.length(value), F.lit(" bytes, too few for the id of a schema"))
-    first = F.substring(value, 1, 1)
+    too_long = F.concat(length(), F.lit(f" bytes, {max_bytes} allowed"))
+    too_short = F.concat(length(), F.lit(" bytes, too few for the id of a schema"))
+    first = F.substring(HEADER, 1, 1)
     return (
-        Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
-        Verdict("OVERSIZED", F.length(value) > max_bytes, too_long),
-        Verdict("NO_HEADER", F.length(value) < HEADER_BYTES, too_short),
+        Verdict("NULL_VALUE", F.col(MARKED).isNull(), F.lit("the record has no value")),
+        Verdict("OVERSIZED", length() > max_bytes, too_long),
+        Verdict("NO_HEADER", length() < HEADER_BYTES, too_short),
         Verdict("BAD_MAGIC", first != F.lit(b"\x00"), F.concat(F.lit("the first byte is "), F.hex(first))),
     )
+
+
+def length() -> Column:
+    """Of the value itself."""
+    return F.length(MARKED) - len(MARK_BYTES)
 
 
 @cache
@@ -173,7 +179,7 @@ def header_of(number: int) -> Column:
 
 
 def spoken_id(words: str) -> Column:
-    number = F.conv(F.hex(F.substring(f"{RECORD}.value", 2, HEADER_BYTES - 1)), 16, 10)
+    number = F.conv(F.hex(F.substring(HEADER, 2, HEADER_BYTES - 1)), 16, 10)
     return F.concat(F.lit("schema "), number, F.lit(words))
 
 

@@ -24,6 +24,7 @@ from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry
 from tests.support.avro import field, framed, message, record
 from tests.support.broker import Broker
+from tests.support.commands import ROOT, clean_environment, run
 from tests.support.ratings import Ratings, totals
 
 SEED = 2
@@ -74,6 +75,23 @@ def test_25_five_schemas_in_one_topic_settle_as_the_model_says(
 @pytest.mark.usefixtures("compiled")
 def test_25_200_000_events(ratings: Ratings, reports: Path) -> None:
     settled_as_modelled(ratings, reports, drawn(200_000), "batch")
+
+
+@pytest.mark.slow
+def test_the_jobs_from_their_own_scripts(ratings: Ratings, registry: Registry, reports: Path) -> None:
+    """As a user types them; only the addresses are not the usual ones."""
+    ratings.topic, now = ratings.broker.create_topic("ratings", config={"retention.ms": "-1"}), int(time.time())
+    environment = clean_environment(ALLUVIUM_REGISTRY_URL=registry.url, ALLUVIUM_REPORT_DIR=str(reports))
+    assert run([ROOT / "build.sh"]).returncode == 0
+    produce = ["submit/ratings_producer.sh", "--count", "400", "--at", str(now), "--brokers", ratings.broker.address]
+    assert run(produce, environment=environment).returncode == 0
+    merge = ["submit/streaming_merge.sh", "--mode", "batch", "--once", "--pipeline", "ratings"]
+    done = run([*merge, str(ratings.table), ratings.broker.address, "ratings"], environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert "Schema after conversion from value to avro dataset..." in done.stdout
+    model = Model(events(SEED, 400, now))
+    assert ratings.rows() == model.rows
+    assert Counter(reason for reason, _, _ in ratings.quarantined()) == model.reasons
 
 
 def new_schema(ratings: Ratings, url: str, subject: str | None = None, **more: Any) -> tuple[int, str]:
