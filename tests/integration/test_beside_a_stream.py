@@ -37,14 +37,14 @@ prune_by = ["id"]
 PARTS = ("a", "b")
 ANY = Scope(128 * 1024 * 1024)
 BOUND = 12
+WANTED = 20
 PATIENCE_SECONDS = 600
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("wanted", [4, pytest.param(20, marks=pytest.mark.long)])
 def test_30_31_compaction_and_vacuum_in_a_loop_beside_a_stream(
-    spark: SparkSession, broker: Broker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int
+    spark: SparkSession, broker: Broker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """New keys, which become files of their own, and changes of old ones, which are merged; OPTIMIZE and a VACUUM that
     keeps nothing take turns with them until the history has enough of both."""
@@ -57,7 +57,7 @@ def test_30_31_compaction_and_vacuum_in_a_loop_beside_a_stream(
     most = turn = 0
     with running_stream(table, broker, topic, tmp_path) as stream:
         until = time.monotonic() + PATIENCE_SECONDS
-        while not has_enough(spark, table, wanted) and time.monotonic() < until:
+        while not has_enough(spark, table) and time.monotonic() < until:
             produce(broker, topic, sent, changing=turn % 3 == 2)
             compact_tables(spark, table, ANY, execute=True)
             if (turn := turn + 1) % 4 == 0:
@@ -67,8 +67,8 @@ def test_30_31_compaction_and_vacuum_in_a_loop_beside_a_stream(
             assert stream.poll() is None, (tmp_path / "stream.log").read_text()
         await_settled(spark, table, broker, topic, stream)
         assert stream.poll() is None, (tmp_path / "stream.log").read_text()
-    assert has_enough(spark, table, wanted)
-    assert turns(spark, table) >= wanted, "they did not interleave"
+    assert has_enough(spark, table)
+    assert turns(spark, table) >= WANTED, "they did not interleave"
     assert most <= BOUND
     rows = spark.read.format("delta").load(table.uri).collect()
     assert {(row["id"], row["part"]): row["degrees"] for row in rows} == sent
@@ -113,9 +113,9 @@ def operations(spark: SparkSession, table: Location) -> list[str]:
     return [engine.get(row["operation"], row["operation"]) for row in found[1:]]
 
 
-def has_enough(spark: SparkSession, table: Location, wanted: int) -> bool:
+def has_enough(spark: SparkSession, table: Location) -> bool:
     counts = Counter(operations(spark, table))
-    return min(counts["engine"], counts["OPTIMIZE"]) >= wanted and counts["VACUUM END"] > 0
+    return min(counts["engine"], counts["OPTIMIZE"]) >= WANTED and counts["VACUUM END"] > 0
 
 
 def turns(spark: SparkSession, table: Location) -> int:
