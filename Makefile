@@ -40,8 +40,9 @@ drill: setup build/classes.jsa ## Kill the jobs at every named point, ROUNDS=2 t
 bench: setup build/classes.jsa ## Every contender on the same data, to docs/bench: hours, resumable; QUICK=1 for minutes
 	@./build.sh --jars kafka iceberg
 	@$(PYTHON) -m tests.bench $(if $(QUICK),--quick)
+	@$(PYTHON) -m tests.bench.avro_decoding
 
-bench-avro: setup ## Decoding by five Avro schemas against one plain from_avro, in about two minutes
+bench-avro: setup ## Only its last part: decoding by five Avro schemas against one plain from_avro, about a minute
 	@$(PYTHON) -m tests.bench.avro_decoding
 
 build/classes.jsa: conf/jars.lock requirements.txt jobs/class_archive.py | setup
