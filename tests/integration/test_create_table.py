@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from common.drivers.new_table import create_or_compare
 from common.errors import UsageError
 from common.ledger.delta import open_ledger
+from common.ledger.position import from_metadata
 from common.merge.origin import LINEAGE, ORIGIN
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline, read_pipeline
@@ -32,6 +33,9 @@ def test_the_table_is_as_the_pipeline_declares_it(spark: SparkSession, tmp_path:
     assert found.toDF().count() == 0
     position = open_ledger(spark, table.uri, "temperatures").position()
     assert (position.epoch, position.seq, position.topic_id, dict(position.offsets)) == (1, 0, None, {})
+    # It answers when the log entry has expired.
+    copied = tmp_path / "table" / "_alluvium" / "temperatures" / "1-0.json"
+    assert from_metadata(copied.read_text()) == position
 
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
