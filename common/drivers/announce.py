@@ -6,6 +6,8 @@ from common.drivers.start import Start
 from common.plan.offsets import plan
 from common.settings.pipeline import Pipeline
 
+NOTHING_CHANGED = "Nothing was changed; --execute does it."
+
 
 def announce_schemas(rows: DataFrame, pipeline: Pipeline) -> None:
     print("Raw schema from kafka read...")

@@ -2,6 +2,7 @@
 
 from pyspark.sql import SparkSession
 
+from common.drivers.announce import NOTHING_CHANGED
 from common.drivers.space import space_needed
 from common.drivers.start import Inputs
 from common.ledger.checkpoint import write_checkpoint
@@ -13,8 +14,6 @@ from common.pipeline.tables import tables_of
 from common.pipeline.vacuum import existing, own_retention_hours, plan_vacuum, refuse, vacuum
 from common.plan.expiry import spoken
 from common.settings.locations import Location
-
-NOTHING_CHANGED = "Nothing was changed; --execute does it."
 
 
 def compact_tables(spark: SparkSession, table: Location, scope: Scope, *, execute: bool) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
+from common.drivers.announce import NOTHING_CHANGED
 from common.drivers.resume import refuse_other_topic
 from common.drivers.start import Inputs
 from common.errors import UsageError
@@ -34,7 +35,7 @@ def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execu
     for line in proposal.lines():
         print(f"  {line}")
     if not execute:
-        print("Nothing was changed; --execute does it.")
+        print(NOTHING_CHANGED)
         return
     with commit_lock(table):
         begin_epoch(spark, table.uri, proposal)

@@ -8,6 +8,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from common.decode.choice import decoder_of
+from common.drivers.announce import NOTHING_CHANGED
 from common.errors import UsageError
 from common.ledger.delta import open_ledger
 from common.ledger.lock import commit_lock
@@ -97,7 +98,7 @@ def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite
             if (plan := proposed(replayer, place, selection, overwrite=overwrite)) is not None:
                 act(replayer, plan, overwrite=overwrite)
     elif proposed(replayer, place, selection, overwrite=overwrite) is not None:
-        print("Nothing was changed; --execute does it.")
+        print(NOTHING_CHANGED)
 
 
 def proposed(replayer: Replayer, place: Place, selection: Selection, *, overwrite: bool) -> ReplayPlan | None:
@@ -131,7 +132,7 @@ def discard(spark: SparkSession, place: Place, selection: Selection, *, execute:
     if not execute:
         _, count = selected_rows(quarantine, selection)
         print(f"{count} rows would be marked as discarded; their bytes stay.")
-        print("Nothing was changed; --execute does it.")
+        print(NOTHING_CHANGED)
         return
     with commit_lock(place.table):
         quarantine.settle_claims()

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.ask import Answer, ask
+from common.ask import Answer
 from common.merge.quoting import quoted
 from common.merge.values import Value, sql_literal
 from common.settings.pipeline import Pipeline
@@ -56,16 +56,8 @@ def sql_of(bounds: Sequence[Bound]) -> str:
     return " AND ".join(f"({bound.sql()})" for bound in bounds)
 
 
-def bounds_of(changes: DataFrame, pipeline: Pipeline) -> list[Bound]:
-    """What every row with a key of the batch fulfils. Empty: any row may have one."""
-    if not pipeline.target.prune_by:
-        return []
-    (found,) = ask({"spans": ask_spans(changes, pipeline.target.prune_by)})["spans"]
-    return bounds_told(found, changes, pipeline)
-
-
 def bounds_told(found: Answer, changes: DataFrame, pipeline: Pipeline) -> list[Bound]:
-    """From the answer to `ask_spans`."""
+    """What every row with a key of the batch fulfils, by the answer to `ask_spans`. Empty: any row may have one."""
     keys, bounds = pipeline.target.keys, []
     for name in pipeline.target.prune_by:
         # Where the pipeline deletes, a null is a tombstone's: what its row has in the column is unknown.

@@ -7,7 +7,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.decode.decoder import Decoder
-from common.decode.json import JsonDecoder
 from common.decode.keys import with_canonical_keys
 from common.divide.fate import no_key, pipeline_verdicts, with_fate
 from common.divide.tombstone import as_sent, of_events, of_tombstones, with_key_as_value
@@ -16,9 +15,9 @@ from common.read.kafka import as_records
 from common.settings.pipeline import Pipeline
 
 
-def with_fates(rows: DataFrame, pipeline: Pipeline, decoder: Decoder | None = None) -> DataFrame:
-    """Decoded, derived, judged, folded: every record with its event and its fate. JSON, unless a decoder is given."""
-    return with_fates_of_records(as_records(rows), pipeline, decoder or JsonDecoder.of(pipeline.source))
+def with_fates(rows: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
+    """Decoded, derived, judged, folded: every record with its event and its fate."""
+    return with_fates_of_records(as_records(rows), pipeline, decoder)
 
 
 def with_fates_of_records(

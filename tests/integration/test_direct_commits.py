@@ -17,13 +17,14 @@ from common.divide.tombstone import DELETED
 from common.errors import StateError
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import Position
-from common.merge.bounds import bounds_of, sql_of
+from common.merge.bounds import sql_of
 from common.merge.origin import LINEAGE, ORIGIN
 from common.merge.transaction import DirectTransaction
 from common.merge.upsert import upsert_of
 from common.pipeline.ways import ByMerge, Directly, OnlyPosition, Task, Way
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from tests.support.bounds import bounds_of
 from tests.support.trial import pipeline
 
 SCHEMA = "id bigint, part string, degrees double"

@@ -5,21 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import clean_environment, complaints, run
-
-PIPELINE = """
-[source]
-topic = "any"
-columns = {{ id = "bigint" }}
-[target]
-path = "{path}"
-keys = ["id"]
-"""
+from tests.support.pipeline_files import PIPELINE_AT
 
 
 @pytest.mark.slow
 def test_a_table_is_created_and_maintained_by_its_pipelines_name(tmp_path: Path) -> None:
     table, file = tmp_path / "movie_ratings", tmp_path / "ratings.toml"
-    file.write_text(PIPELINE.format(path=table))
+    file.write_text(PIPELINE_AT.format(path=table))
     environment = clean_environment(ALLUVIUM_PIPELINES=str(tmp_path), ALLUVIUM_LOG_DIR=str(tmp_path / "log"))
 
     def said(command: str) -> tuple[int, list[str]]:
@@ -42,7 +34,7 @@ def test_a_table_is_created_and_maintained_by_its_pipelines_name(tmp_path: Path)
     code, lines = said("submit/maintenance.sh checkpoint --pipeline ratings")
     assert (code, len(lines)) == (0, 1)
     assert lines[0].startswith(f"{table}: checkpoint of version 0 written in ")
-    file.write_text(PIPELINE.format(path=table).replace('id = "bigint"', 'id = "string"'))
+    file.write_text(PIPELINE_AT.format(path=table).replace('id = "bigint"', 'id = "string"'))
     code, lines = said(f"submit/create_table.sh ratings {table}")
     assert (code, len(lines)) == (2, 1)
     assert "does not fit pipeline 'ratings': column 'id' is bigint, not string; correct the pipeline's file" in lines[0]

@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from common.ask import ask
 from common.errors import ConfigurationError, StateError
-from common.merge.bounds import SPANS, Bound, ask_spans, bounds_of, spans_told, sql_of
+from common.merge.bounds import SPANS, Bound, ask_spans, spans_told, sql_of
 from common.merge.kernel import File, Kernel
 from common.merge.transaction import DirectTransaction
 from common.pipeline.expressions import check_expressions
 from common.pipeline.run_report import Files, read_report
+from tests.support.bounds import bounds_of
 from tests.support.trial import Trial, event, pipeline, tombstone
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -11,15 +11,8 @@ from pyspark.sql import SparkSession
 from common.errors import UsageError
 from common.settings.catalog import chosen_table, named_tables
 from tests.support.commands import ROOT, clean_environment, run
+from tests.support.pipeline_files import PIPELINE_AT
 
-PIPELINE = """
-[source]
-topic = "any"
-columns = {{ id = "bigint" }}
-[target]
-path = "{path}"
-keys = ["id"]
-"""
 QUESTIONS = """\
 spark.read.table("movie_ratings").orderBy("id").show()
 spark.sql("SELECT count(*) AS turned_away FROM movie_ratings_quarantine").show()
@@ -30,9 +23,9 @@ spark.sql("SELECT count(*) AS turned_away FROM movie_ratings_quarantine").show()
 def pipelines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "pipelines"
     folder.mkdir()
-    (folder / "ratings.toml").write_text(PIPELINE.format(path=tmp_path / "movie_ratings"))
-    (folder / "planned.toml").write_text(PIPELINE.format(path=tmp_path / "not_there_yet"))
-    (folder / "homeless.toml").write_text(PIPELINE.format(path="x").replace('path = "x"\n', ""))
+    (folder / "ratings.toml").write_text(PIPELINE_AT.format(path=tmp_path / "movie_ratings"))
+    (folder / "planned.toml").write_text(PIPELINE_AT.format(path=tmp_path / "not_there_yet"))
+    (folder / "homeless.toml").write_text(PIPELINE_AT.format(path="x").replace('path = "x"\n', ""))
     monkeypatch.setenv("ALLUVIUM_PIPELINES", str(folder))
     return folder
 
@@ -52,7 +45,7 @@ def test_tables_have_the_names_of_their_folders(pipelines: Path, tmp_path: Path)
 
 def test_a_relative_path_is_relative_to_the_project(pipelines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(pipelines)
-    (pipelines / "ratings.toml").write_text(PIPELINE.format(path="var/tables/movie_ratings"))
+    (pipelines / "ratings.toml").write_text(PIPELINE_AT.format(path="var/tables/movie_ratings"))
     assert str(chosen_table(None, "ratings")) == str(ROOT / "var" / "tables" / "movie_ratings")
 
 

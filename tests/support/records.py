@@ -4,6 +4,10 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
+from common.decode.json import JsonDecoder
+from common.pipeline.judge import with_fates
+from common.settings.pipeline import Pipeline
+
 NOON = datetime(2023, 1, 10, 12, tzinfo=UTC)
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
 
@@ -12,3 +16,7 @@ def records(spark: SparkSession, *values: bytes | None, partition: int = 0) -> D
     """One row for each value, its place as the offset, all produced at noon."""
     rows = [(b"k", value, "t", partition, offset, NOON) for offset, value in enumerate(values)]
     return spark.createDataFrame(rows, KAFKA)
+
+
+def with_fates_of_json(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    return with_fates(rows, pipeline, JsonDecoder.of(pipeline.source))

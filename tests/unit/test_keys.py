@@ -15,10 +15,9 @@ from pyspark.sql import functions as F
 from common.errors import UsageError
 from common.merge.upsert import merge_latest, upsert_of
 from common.pipeline.base_load import load_base
-from common.pipeline.judge import with_fates
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
-from tests.support.records import records
+from tests.support.records import records, with_fates_of_json
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -84,7 +83,7 @@ def test_11_equal_canonical_forms_are_one_key_and_others_are_two(
     spark: SparkSession, pairs: list[tuple[tuple[str, str, str], tuple[str, str, str]]]
 ) -> None:
     values = [value(number, key) for number, pair in enumerate(pairs) for key in pair]
-    collected = with_fates(records(spark, *values), pipeline()).select("_record.offset", "_fate").collect()
+    collected = with_fates_of_json(records(spark, *values), pipeline()).select("_record.offset", "_fate").collect()
     fates = [fate for _, fate in sorted(tuple(row) for row in collected)]
     found = {number: tuple(fates[2 * number : 2 * number + 2]) for number in range(len(pairs))}
     assert found == {number: expected_fates(*pair) for number, pair in enumerate(pairs)}
@@ -110,7 +109,7 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
         (COMPOSED, "0.0", 1, "\u00e9"),
         ("Cafe", "0.0", 1, "e"),
     }
-    events = with_fates(records(spark, f'{{"name":"{DECOMPOSED}","ratio":-0e0,"n":2}}'.encode()), declared)
+    events = with_fates_of_json(records(spark, f'{{"name":"{DECOMPOSED}","ratio":-0e0,"n":2}}'.encode()), declared)
     merge_latest(table, events.select(*declared.columns), upsert_of(declared))
     assert {(row["name"], row["n"]) for row in table.toDF().collect()} == {(COMPOSED, 2), ("Cafe", 1)}
 
@@ -150,5 +149,5 @@ def test_11_nan_is_no_key(spark: SparkSession) -> None:
     """JSON cannot say it, a derived column can."""
     declared = pipeline(target={"keys": ["root"], "derived": {"root": "sqrt(number)"}})
     values = [value(1, ("a", "-1", "0")), value(2, ("a", "4", "0"))]
-    found = with_fates(records(spark, *values), declared).select("pair", "root", "_reason").collect()
+    found = with_fates_of_json(records(spark, *values), declared).select("pair", "root", "_reason").collect()
     assert sorted(tuple(row) for row in found) == [(1, None, "NULL_KEY"), (2, 2.0, None)]

@@ -12,11 +12,10 @@ from pyspark.sql import functions as F
 from common.decode.json import json_verdicts
 from common.divide.fate import pipeline_verdicts
 from common.pipeline.few import FEW_RECORDS, planned_for
-from common.pipeline.judge import with_fates
 from common.settings.pipeline import Pipeline
 from tests.support.oracle import Contract, Judgement, judge
 from tests.support.payloads import ANY, COLUMNS, KINDS, MAX_BYTES, Payload, payloads
-from tests.support.records import NOON, records
+from tests.support.records import NOON, records, with_fates_of_json
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -53,7 +52,7 @@ def expected(drawn: list[Payload]) -> list[Judgement]:
 
 
 def found_by_the_engine(spark: SparkSession, drawn: list[Payload]) -> list[Judgement]:
-    judged = with_fates(records(spark, *(payload.value for payload in drawn)), PIPELINE)
+    judged = with_fates_of_json(records(spark, *(payload.value for payload in drawn)), PIPELINE)
     # Python's own times do not reach as far as Spark's: compare what is stored.
     stored = {"at": F.unix_micros("at"), "day": F.unix_date("day")}
     values = [stored.get(name, F.col(name)).alias(name) for name in COLUMNS]
