@@ -58,7 +58,9 @@ def set_up(folder: Path) -> Iterator[Stage]:
     home = folder / "kafka"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    # Of the engine its warnings only, and not where its contenders print: a slower way must not be taken in silence.
+    warnings = structlog.make_filtering_bound_logger(logging.WARNING)
+    structlog.configure(wrapper_class=warnings, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     kafka = Kafka(home=home, port=free_port())
     kafka.start()
     try:

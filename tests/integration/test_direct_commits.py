@@ -15,6 +15,7 @@ from common.account.outcome import outcome
 from common.account.tally import AccountingError
 from common.divide.tombstone import DELETED
 from common.errors import StateError
+from common.jvm import java
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import Position
 from common.merge.bounds import sql_of
@@ -116,6 +117,20 @@ def test_deletion_vectors_and_other_types_are_left_to_the_merge(spark: SparkSess
     assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5), schema=other), ByMerge)
     DeltaTable.forPath(spark, str(tmp_path)).delete("id = 2")
     assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), ByMerge)
+
+
+@pytest.mark.parametrize("policy", ["classic", "v2"])
+def test_candidates_are_found_in_a_checkpoint_too(spark: SparkSession, tmp_path: Path, policy: str) -> None:
+    """Every table has one sooner or later; what was written after it counts as well."""
+    table_of(spark, tmp_path, **{"delta.checkpointPolicy": policy})
+    table_of(spark, tmp_path, (7, "a", 7.0))
+    log = java(spark, "org.apache.spark.sql.delta.DeltaLog")
+    log.forTable(spark._jsparkSession, str(tmp_path)).checkpoint()
+    table_of(spark, tmp_path, (9, "a", 9.0))
+    for key, candidates in {1: 1, 7: 1, 8: 0, 9: 1}.items():
+        way = prepared(spark, tmp_path, (key, "a", 1.5))
+        assert isinstance(way, Directly)
+        assert way.prospect.candidates == candidates
 
 
 def test_a_key_that_stands_twice_stops_the_commit(spark: SparkSession, tmp_path: Path) -> None:
