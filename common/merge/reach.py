@@ -63,7 +63,9 @@ def reach(spark: SparkSession, path: str, bounds: Sequence[Bound]) -> Reach | No
     try:
         return Reach(transaction, Kernel(spark, path).files(transaction.version, bounds))
     except Py4JJavaError as error:
-        log.warning("Delta Kernel cannot tell the candidate files of this table", cause=str(error.java_exception.toString()))
+        log.warning(
+            "Delta Kernel cannot tell the candidate files of this table", cause=str(error.java_exception.toString())
+        )
         return None
 
 
