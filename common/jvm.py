@@ -17,6 +17,13 @@ def found_class(jvm: Any, name: str) -> Any:
     return getattr(jvm, name)
 
 
+def remember_classes(spark: SparkSession) -> None:
+    """Of what Spark's own Python asks for by a short name, once more for each call of a DataFrame's function, the JVM
+    would search all packages that it knows, each time."""
+    for name in ("PythonUtils", "functions", "org.apache.spark.sql.functions"):
+        setattr(spark._jvm, name, getattr(spark._jvm, name))
+
+
 def scala_object(spark: SparkSession, name: str) -> Any:
     return getattr(java(spark, f"{name}$"), "MODULE$")
 

@@ -12,6 +12,7 @@ from common.drivers.space import space_needed
 from common.drivers.start import Start, take_over
 from common.errors import ConfigurationError
 from common.faults import fault_point
+from common.jvm import remember_classes
 from common.pipeline.batch import run_batch
 from common.pipeline.run_report import RunReport
 from common.plan.expiry import ExpiryWatch
@@ -24,6 +25,7 @@ class Run:
     """One run of a driver; `position` is always the last that the table has committed."""
 
     def __init__(self, spark: SparkSession, start: Start, *, mode: str) -> None:
+        remember_classes(spark)
         with space_needed(start.settling.table):
             take_over(spark, start)
         self.spark = spark

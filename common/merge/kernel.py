@@ -81,7 +81,10 @@ class Kernel:
         return reduce(self._either, [*branches, self._predicate("IS_NULL", column)] if bound.or_null else branches)
 
     def _holds(self, column: Any, bound: Bound, span: Span) -> Any:
-        first, last = (kernel_literal(self._literal, value, bound.kind) for value in (span.first, span.last))
+        first = kernel_literal(self._literal, span.first, bound.kind)
+        if span.first == span.last:
+            return self._predicate("=", column, first)
+        last = kernel_literal(self._literal, span.last, bound.kind)
         return self._all([self._predicate(">=", column, first), self._predicate("<=", column, last)])
 
     def _all(self, conditions: Any) -> Any:
