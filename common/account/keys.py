@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from common.account.tally import unbalanced
@@ -12,6 +12,8 @@ from common.divide.fate import FATE, FOLDED, MERGE
 from common.errors import StateError
 from common.read.kafka import RECORD
 from common.settings.pipeline import POSITION, Pipeline
+
+IS_RIVAL = f"{FATE} IN ('{MERGE}', '{FOLDED}')"
 
 
 def check_keys(unclear: Iterable[Answer], pipeline: Pipeline) -> None:
@@ -37,22 +39,45 @@ def key_of(row: Answer | Row, keys: Sequence[str]) -> str:
 def an_unclear_key(rows: DataFrame, pipeline: Pipeline, besides: str = "true") -> DataFrame:
     """One pass over the keys of the batch."""
     sequence = pipeline.target.sequence
-    rivals = rows.where(f"{FATE} IN ('{MERGE}', '{FOLDED}')").groupBy(*pipeline.target.keys)
-    found = rivals.agg(*of_rivals(sequence))
-    split = " OR _least < _greatest" if sequence == POSITION else ""
-    return found.where(f"(_merged != 1 OR NOT _newest{split}) AND {besides}").limit(1)
+    rivals = rows.where(IS_RIVAL).groupBy(*pipeline.target.keys)
+    found = rivals.agg(*(column.alias(name) for name, column in of_rivals(sequence).items()))
+    return found.where(f"({is_unclear(sequence)}) AND {besides}").limit(1)
+
+
+def with_rivals(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """The same in the rows themselves: each with what is said of all rows of its key."""
+    return rows.withColumns(beside_rivals(pipeline))
 
 
 @cache
-def of_rivals(sequence: str) -> tuple[Column, ...]:
+def beside_rivals(pipeline: Pipeline) -> dict[str, Column]:
+    of_one_key = Window.partitionBy(F.expr(IS_RIVAL), *pipeline.target.keys)
+    return {name: column.over(of_one_key) for name, column in of_rivals(pipeline.target.sequence).items()}
+
+
+@cache
+def unclear_of(pipeline: Pipeline) -> Column:
+    """One of the keys again, from rows with their rivals; null where all are clear."""
+    told = F.struct(*pipeline.target.keys, *of_rivals(pipeline.target.sequence))
+    return F.min(F.when(F.expr(f"{IS_RIVAL} AND ({is_unclear(pipeline.target.sequence)})"), told))
+
+
+@cache
+def of_rivals(sequence: str) -> dict[str, Column]:
     partition, is_merged, order = F.col(f"{RECORD}.partition"), F.col(FATE) == MERGE, age(sequence)
-    return (
-        F.count("*").alias("_rows"),
-        F.count_if(is_merged).alias("_merged"),
-        F.max(order).eqNullSafe(F.max(F.when(is_merged, order))).alias("_newest"),
-        F.min(partition).alias("_least"),
-        F.max(partition).alias("_greatest"),
-    )
+    return {
+        "_rows": F.count("*"),
+        "_merged": F.count_if(is_merged),
+        "_newest": F.max(order),
+        "_newest_merged": F.max(F.when(is_merged, order)),
+        "_least": F.min(partition),
+        "_greatest": F.max(partition),
+    }
+
+
+def is_unclear(sequence: str) -> str:
+    split = " OR _least < _greatest" if sequence == POSITION else ""
+    return f"_merged != 1 OR NOT (_newest <=> _newest_merged){split}"
 
 
 def age(sequence: str) -> Column:

@@ -58,10 +58,13 @@ class JsonDecoder:
 
 
 def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -> DataFrame:
-    """Adds the declared columns; what could not be decoded is null in them and has a verdict."""
-    parsed = records.withColumn(TEXT, text(max_bytes)).withColumn(JSON, parsed_text())
-    with_types = parsed.withColumns({type_column(name): type_at(f"$[0].{name}") for name in columns})
-    return with_types.withColumns({name: typed(name, kind) for name, kind in columns.items()})
+    """Adds the declared columns; what could not be decoded is null in them and has a verdict.
+
+    In one step, in which each column may name those before it: Spark looks at the whole plan again for each step.
+    """
+    parsed = (text(max_bytes).alias(TEXT), parsed_text().alias(JSON))
+    types = (type_at(f"$[0].{name}").alias(type_column(name)) for name in columns)
+    return records.select("*", *parsed, *types, *(typed(name, kind).alias(name) for name, kind in columns.items()))
 
 
 def scaffold(columns: Iterable[str]) -> list[str]:

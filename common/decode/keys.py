@@ -13,6 +13,8 @@ ICU = "com.ibm.icu.text.Normalizer"
 
 def with_canonical_keys(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The rows with these columns in their canonical form."""
+    if not keys:
+        return rows
     return rows.withColumns({key: canonical(key, rows.schema[key].dataType) for key in keys})
 
 

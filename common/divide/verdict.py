@@ -26,7 +26,7 @@ class Verdict:
 
 
 def with_reason(rows: DataFrame, verdicts: Sequence[Verdict]) -> DataFrame:
-    """Adds `_reason` and `_message` of the first verdict that applies, null where none does."""
-    first = F.coalesce(*(each.where_it_applies for each in verdicts))
-    judged = rows.withColumn(VERDICT, first.cast("struct<code:string,message:string>"))
-    return judged.withColumns({REASON: F.col(f"{VERDICT}.code"), MESSAGE: F.col(f"{VERDICT}.message")}).drop(VERDICT)
+    """Adds `_reason` and `_message` of the first verdict that applies, null where none does, from `_verdict`."""
+    first = F.coalesce(*(each.where_it_applies for each in verdicts)).cast("struct<code:string,message:string>")
+    parts = (F.col(f"{VERDICT}.code").alias(REASON), F.col(f"{VERDICT}.message").alias(MESSAGE))
+    return rows.select("*", first.alias(VERDICT), *parts)

@@ -4,11 +4,10 @@ A row of the table that has a key of the batch also has the batch's value in eac
 part of the key or never changes for one. So what holds none of these values holds none of these rows. docs/pruning.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -19,6 +18,7 @@ from common.settings.pipeline import Pipeline
 
 # So many ranges a column: one late row does not widen the bounds to the whole history.
 SPANS = 64
+Kinds = tuple[tuple[str, T.DataType], ...]
 # Between two neighbours of these there is nothing.
 WHOLE = (T.IntegerType, T.LongType, T.DateType)
 
@@ -56,75 +56,66 @@ def sql_of(bounds: Sequence[Bound]) -> str:
     return " AND ".join(f"({bound.sql()})" for bound in bounds)
 
 
-def bounds_told(found: Answer, changes: DataFrame, pipeline: Pipeline) -> list[Bound]:
-    """What every row with a key of the batch fulfils, by the answer to `ask_spans`. Empty: any row may have one."""
+def kinds_of(schema: T.StructType, columns: Sequence[str]) -> Kinds:
+    return tuple((name, schema[name].dataType) for name in columns)
+
+
+def bounds_told(found: Answer, kinds: Kinds, pipeline: Pipeline) -> list[Bound]:
+    """What every row with a key of the batch fulfils, by the answer to `spans_of`. Empty: any row may have one."""
     keys, bounds = pipeline.target.keys, []
-    for name in pipeline.target.prune_by:
+    for name, kind in kinds:
         # Where the pipeline deletes, a null is a tombstone's: what its row has in the column is unknown.
         if not (pipeline.deletes and found[name]["has_null"]):
-            kind = changes.schema[name].dataType
             # Rows from before a column was declared may have a null in it; no key is null.
             bounds.append(Bound(name, kind, spans_told(found[name], kind), or_null=name not in keys))
     return bounds
 
 
-def ask_spans(changes: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """One row. For each column its values as at most SPANS ranges, divided at the widest gaps, and whether one is null.
+def spans_of(kinds: Kinds, where: Column) -> Column:
+    """For each column its values as at most SPANS ranges, divided at the widest gaps, and whether one is null.
 
     As arrays, and not by windows, which are several queries' worth of planning: in one task, as large as the batch.
     """
-    schema = changes.schema
-    held, starts, spans = columns_of_spans(tuple((name, schema[name].dataType) for name in columns))
-    return changes.agg(*held).select("*", *starts).select(*spans)
+    return F.struct(*(of_column(name, kind, where).alias(name) for name, kind in kinds))
 
 
-@cache
-def columns_of_spans(kinds: tuple[tuple[str, T.DataType], ...]) -> tuple[list[Column], list[Column], list[Column]]:
-    """What is aggregated first, what is made of that, and of that."""
-    places = list(enumerate(kinds))
-    held = [in_order(name, kind).alias(held_in(place)) for place, (name, kind) in places]
-    nulls = [F.max(F.col(quoted(name)).isNull()).alias(null_in(place)) for place, (name, _) in places]
-    divided = [F.expr(starts(place, kind)).alias(starts_in(place)) for place, (_, kind) in places]
-    told = [
-        F.struct(F.expr(spans(place)).alias("spans"), F.col(null_in(place)).alias("has_null")).alias(name)
-        for place, (name, _) in places
-    ]
-    return [*held, *nulls], divided, told
+def of_column(name: str, kind: T.DataType, where: Column) -> Column:
+    has_null = F.max(where & F.col(quoted(name)).isNull())
+    divided = let(in_order(name, kind, where), lambda held: let(starts(held, kind), lambda at: spans(held, at)))
+    return F.struct(divided.alias("spans"), has_null.alias("has_null"))
 
 
-def held_in(place: int) -> str:
-    return f"held_{place}"
+def let(value: Column, then: Callable[[Column], Column]) -> Column:
+    """What follows from a value, which is computed once and not wherever it is named."""
+    return F.get(F.transform(F.array(value), then), F.lit(0))
 
 
-def null_in(place: int) -> str:
-    return f"null_{place}"
-
-
-def starts_in(place: int) -> str:
-    return f"starts_{place}"
-
-
-def in_order(name: str, kind: T.DataType) -> Column:
+def in_order(name: str, kind: T.DataType, where: Column) -> Column:
     """The values, each once: as a number that tells how far it is from another, and, of a text, as itself."""
     column = F.col(quoted(name))
     number = ordinal(column, kind).cast("decimal(38,0)").alias("ordinal")
     itself = (column if isinstance(kind, T.StringType) else F.lit(None)).cast("string").alias("text")
-    return F.sort_array(F.collect_set(F.when(column.isNotNull(), F.struct(number, itself))))
+    return F.sort_array(F.collect_set(F.when(where & column.isNotNull(), F.struct(number, itself))))
 
 
-def starts(place: int, kind: T.DataType) -> str:
+def starts(held: Column, kind: T.DataType) -> Column:
     """Where a range begins, besides at the first value: after the widest gaps."""
-    held, nothing_between = held_in(place), 1 if isinstance(kind, WHOLE) else 0
-    gap = f"named_struct('gap', value.ordinal - get({held}, index - 1).ordinal, 'at', index)"
-    gaps = f"filter(transform({held}, (value, index) -> {gap}), each -> each.gap > {nothing_between})"
-    return f"sort_array(transform(slice(sort_array({gaps}, false), 1, {SPANS - 1}), each -> each.at))"
+
+    def gap_before(value: Column, index: Column) -> Column:
+        return F.struct((value["ordinal"] - F.get(held, index - 1)["ordinal"]).alias("gap"), index.alias("at"))
+
+    nothing_between = 1 if isinstance(kind, WHOLE) else 0
+    gaps = F.filter(F.transform(held, gap_before), lambda each: each["gap"] > nothing_between)
+    widest = F.slice(F.sort_array(gaps, asc=False), 1, SPANS - 1)
+    return F.sort_array(F.transform(widest, lambda each: each["at"]))
 
 
-def spans(place: int) -> str:
-    held, starts = held_in(place), starts_in(place)
-    after = f"coalesce(get({starts}, index), size({held}))"
-    each = f"named_struct('first', get({held}, start), 'last', get({held}, {after} - 1))"
-    return f"transform(concat(array(0), {starts}), (start, index) -> {each})"
+def spans(held: Column, starts: Column) -> Column:
+    def span(start: Column, index: Column) -> Column:
+        after = F.coalesce(F.get(starts, index), F.size(held))
+        return F.struct(F.get(held, start).alias("first"), F.get(held, after - 1).alias("last"))
+
+    return F.transform(F.concat(F.array(F.lit(0)), starts), span)
 
 
 def ordinal(column: Column, kind: T.DataType) -> Column:

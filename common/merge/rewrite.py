@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from common.ask import Watch, in_words
 from common.divide.tombstone import DELETED
 from common.merge.origin import LINEAGE
+from common.merge.quoting import quoted
 from common.merge.upsert import Upsert, same_key
 
 ACTION = "_action"
@@ -19,7 +21,6 @@ DELETE = "deleted"
 SUPERSEDED = "superseded"
 ABSENT = "absent"
 ACTIONS = (COPY, INSERT, UPDATE, DELETE, SUPERSEDED, ABSENT)
-STANDS, CHANGES = "_stands", "_changes"
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,16 @@ class Rewritten:
     """The rows to write, and how many had which action; that is known when they are written."""
 
     rows: DataFrame
-    _observed: Observation
+    _watch: Watch
 
-    @property
     def counts(self) -> dict[str, int]:
-        found = self._observed.get
-        return {action: int(found[action]) for action in ACTIONS}
+        found = self._watch.answer()
+        return {action: found[action] for action in ACTIONS}
 
 
 def rewritten(stand: DataFrame, changes: DataFrame, upsert: Upsert) -> Rewritten:
     """`stand` is all rows of the candidate files; `changes` holds one row per key."""
-    table, source = stand.withColumn(STANDS, F.lit(True)), changes.withColumn(CHANGES, F.lit(True))  # noqa: FBT003
-    joined = table.alias("t").join(source.alias("s"), on=F.expr(same_key(upsert.keys)), how="full_outer")
+    joined = stand.alias("t").join(changes.alias("s"), on=F.expr(same_key(upsert.keys)), how="full_outer")
     return observed(joined.withColumn(ACTION, action_of(upsert)), columns_of(tuple(stand.columns), upsert))
 
 
@@ -51,20 +50,24 @@ def added(changes: DataFrame, upsert: Upsert) -> Rewritten:
 
 def observed(rows: DataFrame, columns: Sequence[Column]) -> Rewritten:
     """What stays, counted in the same job that will write it."""
-    counts = Observation()
-    seen = rows.observe(counts, *action_counts())
-    return Rewritten(seen.where(f"{ACTION} NOT IN ('{DELETE}', '{ABSENT}')").select(*columns), counts)
+    watch = Watch()
+    seen = watch.on(rows, action_counts())
+    return Rewritten(seen.where(f"{ACTION} NOT IN ('{DELETE}', '{ABSENT}')").select(*columns), watch)
 
 
 @cache
-def action_counts() -> tuple[Column, ...]:
-    return tuple(F.count_if(F.col(ACTION) == action).alias(action) for action in ACTIONS)
+def action_counts() -> Column:
+    return in_words(*(F.count_if(F.col(ACTION) == action).alias(action) for action in ACTIONS))
 
 
 @cache
 def action_of(upsert: Upsert) -> Column:
-    """The same as in the MERGE: deletes of nothing and events that a newer row keeps out do nothing."""
-    stands, changes = F.col(f"t.{STANDS}").isNotNull(), F.col(f"s.{CHANGES}").isNotNull()
+    """The same as in the MERGE: deletes of nothing and events that a newer row keeps out do nothing.
+
+    A key of the batch is never null. One of the table may be, in a row that then meets no change.
+    """
+    changes = F.col(f"s.{quoted(upsert.keys[0])}").isNotNull()
+    stands = F.col(f"t.{quoted(upsert.keys[0])}").isNotNull()
     deletes = F.col(f"s.{DELETED}") if upsert.deletes else F.lit(False)  # noqa: FBT003
     may = F.coalesce(F.expr(upsert.guard), F.lit(False)) if upsert.guard else F.lit(True)  # noqa: FBT003
     return (

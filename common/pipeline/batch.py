@@ -6,20 +6,20 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from common.account.keys import an_unclear_key, check_keys
-from common.account.tally import check_gaps, check_plan, check_tally, count_fates, tally, totals
+from common.account.keys import check_keys
+from common.account.tally import check_gaps, check_plan, check_tally, totals
 from common.account.times import StageTimes
-from common.ask import ask
 from common.decode.decoder import Decoder
 from common.divide.fate import MERGE, QUARANTINED
 from common.errors import AlluviumError, StateError
 from common.faults import fault_point
 from common.ledger.delta import open_ledger
 from common.ledger.position import Position
-from common.merge.bounds import ask_spans, bounds_told
+from common.merge.bounds import bounds_told, kinds_of
 from common.pipeline.commit import Accounted, Committed, Step, changes_of, commit
 from common.pipeline.few import FEW_RECORDS, planned_for
 from common.pipeline.judge import with_fates, with_fates_of_records
+from common.pipeline.questions import Materialised, materialised
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, starting_offsets
 from common.read.kafka import RECORD
@@ -73,13 +73,13 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     spark = rows.sparkSession
     following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
     step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
-    with times.stage("read"), planned_for(spark, planned.records):
-        judged = read_and_judge(in_one_task(rows, planned), settling, planned.start)
-    fault_point("read")
-    changes = changes_of(judged, step)
-    with times.stage("account"), planned_for(spark, planned.records):
-        check_plan(planned, position.offsets)
-        accounted, gaps = account(settling, planned, judged, changes)
+    with planned_for(spark, planned.records):
+        with times.stage("read"):
+            read = read_and_judge(in_one_task(rows, planned), settling, planned)
+        fault_point("read")
+        with times.stage("account"):
+            check_plan(planned, position.offsets)
+            accounted, gaps = account(settling, planned, read, changes_of(read.rows, step))
     fault_point("accounted")
     ledger = open_ledger(spark, settling.table.uri, settling.pipeline.name)
     committed = commit(step, ledger, accounted, times)
@@ -90,23 +90,18 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     return BatchResult(following, planned, accounted.fates, gaps, committed, times.seconds())
 
 
-def account(settling: Settling, planned: Plan, judged: DataFrame, changes: DataFrame) -> tuple[Accounted, int]:
+def account(settling: Settling, planned: Plan, read: Materialised, changes: DataFrame) -> tuple[Accounted, int]:
     """Every planned offset explained, from the rows themselves: the fates, and the gaps. Nothing is written yet."""
     refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
-    pipeline = settling.pipeline
-    questions = {"fates": count_fates(judged, pipeline), "unclear": an_unclear_key(judged, pipeline)}
-    if pipeline.target.prune_by:
-        questions["spans"] = ask_spans(changes, pipeline.target.prune_by)
-    answers = ask(questions)
-    counted = tally(answers["fates"])
-    check_tally(counted, planned)
-    gaps = check_gaps(judged, counted, planned, settling.topic)
-    check_keys(answers["unclear"], pipeline)
-    fates = totals(counted)
+    pipeline, answers = settling.pipeline, read.answers()
+    check_tally(answers.tally, planned)
+    gaps = check_gaps(read.rows, answers.tally, planned, settling.topic)
+    check_keys(answers.unclear, pipeline)
+    fates = totals(answers.tally)
     refuse_too_many_bad(fates, pipeline.quality.max_bad_ratio)
-    is_bounded = pipeline.target.prune_by and fates[MERGE]
-    bounds = bounds_told(answers["spans"][0], changes, pipeline) if is_bounded else []
-    return Accounted(judged, changes, fates, bounds), gaps
+    kinds = kinds_of(changes.schema, pipeline.target.prune_by)
+    bounds = bounds_told(answers.spans, kinds, pipeline) if fates[MERGE] else []
+    return Accounted(read.rows, changes, fates, bounds), gaps
 
 
 def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
@@ -114,22 +109,22 @@ def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
     return rows.coalesce(1) if planned.records <= FEW_RECORDS else rows
 
 
-def read_and_judge(rows: DataFrame, settling: Settling, start: Offsets) -> DataFrame:
+def read_and_judge(rows: DataFrame, settling: Settling, planned: Plan) -> Materialised:
     """Judged again where the decoder has met what it did not know, from the rows that were read: not from the topic."""
     pipeline, decoder = settling.pipeline, settling.decoder
-    judged = materialise(with_fates(rows, pipeline, decoder), settling, start)
-    informed = decoder.informed_by(judged)
+    read = materialise(with_fates(rows, pipeline, decoder), settling, planned)
+    informed = decoder.informed_by(read.rows)
     if informed is None:
-        return judged
-    return with_fates_of_records(judged.select(RECORD), pipeline, informed).localCheckpoint()
+        return read
+    return materialised(with_fates_of_records(read.rows.select(RECORD), pipeline, informed), pipeline, planned)
 
 
-def materialise(judged: DataFrame, settling: Settling, start: Offsets) -> DataFrame:
+def materialise(judged: DataFrame, settling: Settling, planned: Plan) -> Materialised:
     """Read once: another read of the same range could meet a log that retention has shortened meanwhile."""
     try:
-        return judged.localCheckpoint()
+        return materialised(judged, settling.pipeline, planned)
     except (PySparkException, Py4JError):
-        refuse_unreadable(settling, start)
+        refuse_unreadable(settling, planned.start)
         raise
 
 

@@ -10,7 +10,7 @@ from common.decode.decoder import Decoder
 from common.decode.keys import with_canonical_keys
 from common.divide.fate import no_key, pipeline_verdicts, with_fate
 from common.divide.tombstone import as_sent, of_events, of_tombstones, with_key_as_value
-from common.divide.verdict import Verdict, with_reason
+from common.divide.verdict import VERDICT, Verdict, with_reason
 from common.read.kafka import as_records
 from common.settings.pipeline import Pipeline
 
@@ -34,7 +34,7 @@ def with_fates_of_records(
 def with_columns(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
     """The event's own columns and the derived ones, with a reason where they cannot be had or are refused."""
     complete = with_derived(decoder.with_event(records), pipeline)
-    return with_reason(complete, verdicts(pipeline, decoder)).drop(*decoder.scaffold())
+    return with_reason(complete, verdicts(pipeline, decoder)).drop(VERDICT, *decoder.scaffold())
 
 
 def verdicts(pipeline: Pipeline, decoder: Decoder) -> list[Verdict]:

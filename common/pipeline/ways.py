@@ -67,7 +67,7 @@ class Directly:
         with planned_for(changes.sparkSession, to_merge):
             result = self._result(changes, upsert, is_small=found.is_small and to_merge <= FEW_RECORDS)
             written = found.transaction.write(result.rows)
-        self._counts = counts = result.counts
+        self._counts = counts = result.counts()
         stay = counts[COPY] + counts[INSERT] + counts[UPDATE] + counts[SUPERSEDED]
         if written != stay:
             raise unbalanced(f"{stay} rows were to be written, Delta has counted {written}")

@@ -18,7 +18,7 @@ from common.drivers.start import Inputs, Start, start_from_table
 from common.ledger.ledger import Ledger
 from common.merge import side_tables
 from common.merge.upsert import by_sequence
-from common.pipeline import batch, judge, ways
+from common.pipeline import batch, judge, questions, ways
 from common.plan.broker import Topic
 from common.plan.offsets import Plan
 from common.read.kafka import read_range
@@ -51,6 +51,13 @@ def scene(spark: SparkSession, broker: Broker, loaded: Path, tmp_path_factory: p
     broker.produce(trial.topic, records, partition=0)
     start = start_from_table(spark, Inputs(trial.pipeline, trial.table, Topic(broker.address, trial.topic)))
     return Scene(trial, start, Plan({0: 0}, {0: 4}))
+
+
+@pytest.fixture(params=["few", "many"])
+def accounts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted while the records are read, as for a few of them, and by a query of its own, as for many."""
+    if request.param == "many":
+        monkeypatch.setattr(questions, "FEW_RECORDS", 0)
 
 
 def without(offset: int) -> Bug:
@@ -92,6 +99,7 @@ def nothing_was_written(trial: Trial) -> bool:
     ],
     ids=["lost", "last lost", "doubled", "wrong offset", "wrong partition"],
 )
+@pytest.mark.usefixtures("accounts")
 def test_a_bug_in_reading(scene: Scene, bug: Bug, said: str) -> None:
     with pytest.raises(AccountingError, match=said):
         scene.settle(bug(scene.rows()))
@@ -118,6 +126,7 @@ def test_a_bug_in_reading(scene: Scene, bug: Bug, said: str) -> None:
         ("with_fate", with_("_fate", {1: "merge", 2: "folded"}), "key id=11, part=b: an older row"),
     ],
 )
+@pytest.mark.usefixtures("accounts")
 def test_a_bug_in_judging(scene: Scene, monkeypatch: pytest.MonkeyPatch, stage: str, bug: Bug, said: str) -> None:
     place: Any = JsonDecoder if stage == "with_event" else judge
     monkeypatch.setattr(place, stage, after(getattr(place, stage), bug))

@@ -1,12 +1,22 @@
 """The bounds of a batch, asked for by themselves; the engine asks for them together with its accounts."""
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+from typing import cast
 
-from common.ask import ask
-from common.merge.bounds import Bound, ask_spans, bounds_told
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from common.ask import Answer, ask
+from common.merge.bounds import Bound, bounds_told, kinds_of, spans_of
 from common.settings.pipeline import Pipeline
 
 
 def bounds_of(changes: DataFrame, pipeline: Pipeline) -> list[Bound]:
-    (found,) = ask({"spans": ask_spans(changes, pipeline.target.prune_by)})["spans"]
-    return bounds_told(found, changes, pipeline)
+    columns = pipeline.target.prune_by
+    return bounds_told(ask_spans(changes, columns), kinds_of(changes.schema, columns), pipeline)
+
+
+def ask_spans(changes: DataFrame, columns: Sequence[str]) -> Answer:
+    told = spans_of(kinds_of(changes.schema, columns), F.lit(True))  # noqa: FBT003
+    (found,) = ask({"spans": changes.agg(told.alias("spans"))})["spans"]
+    return cast("Answer", found["spans"])
