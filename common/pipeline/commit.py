@@ -100,8 +100,6 @@ class Committed:
 def commit(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> Committed:
     """Side tables first, the table last: its commit is the moment at which the batch has happened."""
     with commit_lock(step.table):
-        # Here too: beside the table, rows under a rival's number could not be told from the rival's own.
-        refuse_moved(ledger, step.before)
         with undone_on_failure(batch.judged.sparkSession, step.table, ledger):
             with times.stage("beside"):
                 write_beside(step, ledger, batch.judged, batch.fates)
@@ -138,6 +136,9 @@ def changes_of(judged: DataFrame, step: Step) -> DataFrame:
 
 def write_beside(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int]) -> None:
     table, late = step.table.uri, step.pipeline.late
+    if fates[QUARANTINED] or fates[LATE] or step.pipeline.deletes:
+        # Not only before the commit: here, rows under a rival's number could not be told from the rival's own.
+        refuse_moved(ledger, step.before)
     if step.pipeline.deletes and fates[MERGE]:
         remember(step, ledger, judged)
         fault_point("forgotten")
