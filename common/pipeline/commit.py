@@ -99,13 +99,12 @@ class Committed:
 
 def commit(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> Committed:
     """Side tables first, the table last: its commit is the moment at which the batch has happened."""
-    with commit_lock(step.table):
-        with undone_on_failure(batch.judged.sparkSession, step.table, ledger):
-            with times.stage("beside"):
-                write_beside(step, ledger, batch.judged, batch.fates)
-            files = ledger.files()
-            with times.stage("merge"):
-                prospect = commit_with_retries(step, ledger, batch)
+    with commit_lock(step.table), undone_on_failure(batch.judged.sparkSession, step.table, ledger):
+        with times.stage("beside"):
+            write_beside(step, ledger, batch.judged, batch.fates)
+        files = ledger.files()
+        with times.stage("merge"):
+            prospect = commit_with_retries(step, ledger, batch)
     fault_point("committed")
     with times.stage("check"):
         metrics = ledger.metrics(step.after)

@@ -15,7 +15,7 @@ DELTA_RS = ("delta-rs", "delta-rs-bounds")
 ICEBERG = ("iceberg-cow", "iceberg-cow-bounds", "iceberg-mor", "iceberg-mor-bounds")
 ALL = (*OURS, "stock", *TUNED, *DELTA_RS, *ICEBERG, "append")
 GIVEN_BOUNDS = tuple(name for name in ALL if name.endswith("-bounds"))
-# Without bounds a MERGE into a large table takes many times as long, whoever does it. One of them says so: the tuned one.
+# Without bounds a MERGE into a large table takes many times as long. One of them says so: the tuned one.
 BOUNDED = (*OURS, "tuned", *GIVEN_BOUNDS, "append")
 # Seconds of one warm batch on two cores, at 1 and at 100 times the base table: only to say how long a run will take.
 TYPICAL: dict[str, tuple[float, float]] = {
