@@ -1,7 +1,7 @@
 """The write phase of a batch: side tables first, the table last, in one transaction that carries the position."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -99,9 +99,7 @@ class Committed:
 
 def commit(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> Committed:
     """Side tables first, the table last: its commit is the moment at which the batch has happened."""
-    with commit_lock(step.table), undone_on_failure(batch.judged.sparkSession, step.table, ledger):
-        with times.stage("beside"):
-            write_beside(step, ledger, batch.judged, batch.fates)
+    with commit_lock(step.table), written_beside(step, ledger, batch, times):
         files = ledger.files()
         with times.stage("merge"):
             prospect = commit_with_retries(step, ledger, batch)
@@ -111,6 +109,22 @@ def commit(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> C
         found = outcome(metrics, superseded=prospect.superseded, absent=prospect.absent)
         check_outcome(found, batch.to_merge)
     return Committed(found, files_touched(metrics, files, prospect.candidates))
+
+
+@contextmanager
+def written_beside(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> Iterator[None]:
+    """What belongs beside the table stands there while the commit is tried, and goes again if that fails."""
+    writes = side_writes(step, ledger, batch)
+    if not writes:
+        yield
+        return
+    # Not only before the commit: beside the table, rows under a rival's number could not be told from the rival's own.
+    refuse_moved(ledger, step.before)
+    with undone_on_failure(batch.judged.sparkSession, step.table, ledger):
+        with times.stage("beside"):
+            for write in writes:
+                write()
+        yield
 
 
 @contextmanager
@@ -133,23 +147,30 @@ def changes_of(judged: DataFrame, step: Step) -> DataFrame:
     return judged.where(F.col(FATE) == MERGE).select(*step.pipeline.columns, *flags, *lineage)
 
 
-def write_beside(step: Step, ledger: Ledger, judged: DataFrame, fates: dict[str, int]) -> None:
-    table, late = step.table.uri, step.pipeline.late
-    if fates[QUARANTINED] or fates[LATE] or step.pipeline.deletes:
-        # Not only before the commit: here, rows under a rival's number could not be told from the rival's own.
-        refuse_moved(ledger, step.before)
+def side_writes(step: Step, ledger: Ledger, batch: Accounted) -> list[Callable[[], None]]:
+    """In their order; none where every row is merged, folded or null, which is the most frequent case."""
+    late, fates = step.pipeline.late, batch.fates
+    writes: list[Callable[[], None]] = []
     if step.pipeline.deletes and fates[MERGE]:
-        remember(step, ledger, judged)
-        fault_point("forgotten")
+        writes.append(lambda: remember(step, ledger, batch.judged))
     if fates[QUARANTINED]:
-        fault_point("quarantine")
-        append_quarantined(judged, table, step.after, ledger.table_id())
-        check_beside(judged.sparkSession, f"{table}{QUARANTINE_TABLE}", step.after, fates[QUARANTINED])
-        fault_point("quarantined")
+        writes.append(lambda: quarantine(step, ledger, batch.judged, fates[QUARANTINED]))
     if fates[LATE] and late is not None and late.action == "keep":
-        append_late(judged, table, step.after, ledger.table_id(), step.pipeline.columns)
-        check_beside(judged.sparkSession, f"{table}{LATE_TABLE}", step.after, fates[LATE])
-        fault_point("late")
+        writes.append(lambda: keep_late(step, ledger, batch.judged, fates[LATE]))
+    return writes
+
+
+def quarantine(step: Step, ledger: Ledger, judged: DataFrame, count: int) -> None:
+    fault_point("quarantine")
+    append_quarantined(judged, step.table.uri, step.after, ledger.table_id())
+    check_beside(judged.sparkSession, f"{step.table.uri}{QUARANTINE_TABLE}", step.after, count)
+    fault_point("quarantined")
+
+
+def keep_late(step: Step, ledger: Ledger, judged: DataFrame, count: int) -> None:
+    append_late(judged, step.table.uri, step.after, ledger.table_id(), step.pipeline.columns)
+    check_beside(judged.sparkSession, f"{step.table.uri}{LATE_TABLE}", step.after, count)
+    fault_point("late")
 
 
 def check_beside(spark: SparkSession, path: str, position: Position, wanted: int) -> None:
@@ -163,6 +184,7 @@ def remember(step: Step, ledger: Ledger, judged: DataFrame) -> None:
     """Every tombstone, also one that a newer event of its batch brought back: an older event is older than both."""
     traced = judged.where(F.col(FATE).isin(MERGE, FOLDED)).withColumn(LINEAGE, origin(step.after))
     remember_deleted(traced, step.table.uri, ledger.table_id(), step.pipeline.name, step.pipeline.target.keys)
+    fault_point("forgotten")
 
 
 def refuse_strays(task: Task) -> None:
