@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 PIPELINE ?= ratings
 TABLE ?=
 
-.PHONY: help demo ratings-demo test test-long drill bench bench-avro check setup lock kafka-up kafka-down kafka-create-topic \
+.PHONY: help demo ratings-demo test test-long drill bench bench-avro bench-settings check setup lock kafka-up kafka-down kafka-create-topic \
   kafka-produce-test-events create-sink-table streaming-app-run pyspark compact-small-files vacuum clean
 
 help: ## List the targets
@@ -44,6 +44,10 @@ bench: setup build/classes.jsa ## Every contender on the same data, to docs/benc
 
 bench-avro: setup ## Only its last part: decoding by five Avro schemas against one plain from_avro, about a minute
 	@$(PYTHON) -m tests.bench.avro_decoding
+
+bench-settings: setup ## What each Spark and Delta setting is worth for a small batch, to docs/bench/settings.md: minutes
+	@./build.sh --jars kafka iceberg
+	@$(PYTHON) -m tests.bench.settings
 
 build/classes.jsa: conf/jars.lock requirements.txt jobs/class_archive.py | setup
 	@submit/class_archive.sh

@@ -74,7 +74,7 @@ main() {
     exec .venv/bin/python submit/jars.py fetch "$@"
   fi
   [ $# -eq 0 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-  .venv/bin/python submit/jars.py fetch spark
+  .venv/bin/python submit/jars.py fetch spark kernel
   .venv/bin/python submit/package.py
 }
 

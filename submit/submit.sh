@@ -25,7 +25,7 @@ done
 conf="$home/conf/$environment.conf"
 [ -f "$conf" ] || fail "no environment '$environment' ($conf); there are: $(cd "$home/conf" && echo *.conf | sed 's/\.conf//g')"
 python="$home/.venv/bin/python"
-[ -x "$python" ] && [ -f "$home/dist/common.zip" ] && [ -d "$home/build/jars/spark" ] || fail "nothing is built yet; run $home/build.sh first"
+[ -x "$python" ] && [ -f "$home/dist/common.zip" ] && [ -d "$home/build/jars/kernel" ] || fail "nothing is built yet; run $home/build.sh first"
 
 # Cron gives an almost empty environment: what build.sh found is written down.
 if [ -z "${JAVA_HOME:-}" ] && ! command -v java >/dev/null 2>&1 && [ -f "$home/build/java_home" ]; then
@@ -68,6 +68,8 @@ fi
 jars=$(printf '%s,' "$home"/build/jars/spark/*.jar)
 # The driver has them on its class path too: classes that come by --jars cannot be archived.
 class_path=$(printf '%s:' "$home"/build/jars/spark/*.jar)
+# The only way to stand behind Spark's own classes on the driver's class path.
+export SPARK_DIST_CLASSPATH="${SPARK_DIST_CLASSPATH:+$SPARK_DIST_CLASSPATH:}$(printf '%s:' "$home"/build/jars/kernel/*.jar)"
 
 options=(
   --properties-file "$conf" ${master[@]+"${master[@]}"}

@@ -11,9 +11,8 @@ from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry
 from tests.support.broker import Broker
+from tests.support.commands import ROOT, jars
 from tests.support.trial import Trial, load_trial_base
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +81,7 @@ def of_tests(work: Path) -> dict[str, str]:
     one task a core, no UI."""
     log4j = f"-Dlog4j2.configurationFile=file:{ROOT}/conf/log4j2.properties -Dalluvium.log={work}/spark.log"
     return {
-        "spark.jars": ",".join(sorted(str(jar) for jar in (ROOT / "build" / "jars" / "spark").glob("*.jar"))),
+        "spark.jars": ",".join(map(str, jars("spark", "kernel"))),
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dalluvium.run=tests {log4j}",
         "spark.master": "local[2]",
         **INTERPRETED,

@@ -22,7 +22,7 @@ from pyspark.sql.avro.functions import from_avro
 from common.decode.avro import AvroDecoder
 from common.decode.avro_reader import Reader
 from common.decode.avro_writers import Writers
-from common.divide.verdict import with_reason
+from common.divide.verdict import VERDICT, with_reason
 from common.read.kafka import RECORD, as_records
 from common.registry.client import Client
 from common.registry.subject import Registered, Subject
@@ -108,7 +108,7 @@ def contenders(spark: SparkSession) -> dict[str, DataFrame]:
     ours = decoder(spark, columns)
 
     def judged(records: DataFrame) -> DataFrame:
-        return with_reason(ours.with_event(records), ours.verdicts()).drop(*ours.scaffold(), RECORD)
+        return with_reason(ours.with_event(records), ours.verdicts()).drop(VERDICT, *ours.scaffold(), RECORD)
 
     return {
         PLAIN: plain(one, columns),

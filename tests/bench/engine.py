@@ -42,6 +42,9 @@ class Engine:
     def activate(self) -> None:
         activate(self._session)
 
+    def set(self, key: str, value: str) -> None:
+        self._session.conf.set(key, value)
+
     @contextmanager
     def _reporting(self) -> Iterator[None]:
         self.activate()

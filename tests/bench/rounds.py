@@ -32,6 +32,7 @@ PARTITIONS = 2
 # The client's queue holds so many, and no more.
 AT_ONCE = 50_000
 Tell = Callable[[str], None]
+NewContender = Callable[[str], Contender]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Sender:
         return Sent(rows, planned, bound_of(rows))
 
 
-def play(cell: Cell, stage: Stage, plays: Plays) -> CellResult:
+def play(cell: Cell, stage: Stage, plays: Plays, new: NewContender = new_contender) -> CellResult:
     """All rounds of a cell; afterwards every table is compared with what the batches add up to."""
     folder = stage.folder / "copies"
     shutil.rmtree(folder, ignore_errors=True)
@@ -84,7 +85,7 @@ def play(cell: Cell, stage: Stage, plays: Plays) -> CellResult:
     topic = Topic(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
     base = stage.bases.delta(cell.base)
     place = Place(stage.spark, base, pipeline(cell.base.layout), topic, folder)
-    players = prepared(cell, place, stage.tell)
+    players = prepared(cell, place, stage.tell, new)
     entries = {name: Entry(contender=name) for name in cell.contenders}
     sender, batches = Sender(stage.broker, topic), Batches(cell.base, cell.batch, plays.seed)
     chance = random.Random(f"{plays.seed}/{cell.name}")
@@ -108,10 +109,10 @@ def play(cell: Cell, stage: Stage, plays: Plays) -> CellResult:
     return CellResult(name=cell.name, **vars(cell.base), batch=cell.batch, rows=rows, entries=entries)
 
 
-def prepared(cell: Cell, place: Place, tell: Tell) -> list[Contender]:
+def prepared(cell: Cell, place: Place, tell: Tell, new: NewContender) -> list[Contender]:
     players = []
     for name in cell.contenders:
-        contender = new_contender(name)
+        contender = new(name)
         contender.prepare(place)
         players.append(contender)
     tell(f"  {len(players)} copies of {place.base.digest.rows:,} rows are ready")

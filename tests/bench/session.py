@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from tests.support.commands import ROOT
+from tests.support.commands import ROOT, jars
 
 # More than any contender needs: how much ours can do with is tried on its own, with spark-submit.
 HEAP = "6g"
@@ -32,10 +32,9 @@ def start_spark(folder: Path) -> SparkSession:
 
 def of_bench(folder: Path) -> dict[str, str]:
     log4j = f"-Dlog4j2.configurationFile=file:{ROOT}/conf/log4j2.properties -Dalluvium.log={folder}/spark.log"
-    jars = [jar for group in ("spark", "iceberg") for jar in sorted((ROOT / "build" / "jars" / group).glob("*.jar"))]
     catalog = f"spark.sql.catalog.{ICEBERG_CATALOG}"
     return {
-        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.jars": ",".join(map(str, jars("spark", "kernel", "iceberg"))),
         "spark.driver.extraJavaOptions": f"-Dalluvium.run=bench {OPENED} {log4j}",
         "spark.driver.memory": HEAP,
         "spark.master": "local[2]",

@@ -105,7 +105,7 @@ def test_no_maven_repository(built_clone: Path) -> None:
 def test_a_jar_with_another_checksum_is_refused_when_it_is_fetched(built_clone: Path) -> None:
     mirror = local_mirror(built_clone / "mirror", content=b"evil")
     wanted = hashlib.sha256(b"good").hexdigest()
-    (built_clone / "conf" / "jars.lock").write_text(f"[spark]\norg.example:thing:1.0 {wanted}\n")
+    (built_clone / "conf" / "jars.lock").write_text(f"[spark]\norg.example:thing:1.0 {wanted}\n[kernel]\n")
     refused(built_clone, "refused org.example:thing:1.0", wanted, ALLUVIUM_MAVEN_MIRROR=mirror)
     assert not (built_clone / "build" / "jars" / "spark").exists()
 
@@ -113,7 +113,7 @@ def test_a_jar_with_another_checksum_is_refused_when_it_is_fetched(built_clone: 
 def test_a_jar_that_changed_since_is_refused_and_named(built_clone: Path) -> None:
     mirror = local_mirror(built_clone / "mirror", content=b"good")
     wanted = hashlib.sha256(b"good").hexdigest()
-    (built_clone / "conf" / "jars.lock").write_text(f"[spark]\norg.example:thing:1.0 {wanted}\n")
+    (built_clone / "conf" / "jars.lock").write_text(f"[spark]\norg.example:thing:1.0 {wanted}\n[kernel]\n")
     assert build(built_clone, ALLUVIUM_MAVEN_MIRROR=mirror).returncode == 0
     jar = built_clone / "build" / "jars" / "spark" / "thing-1.0.jar"
     assert jar.read_bytes() == b"good"
@@ -125,7 +125,7 @@ def test_a_jar_that_changed_since_is_refused_and_named(built_clone: Path) -> Non
 
 
 def test_an_unknown_group_names_those_there_are(built_clone: Path) -> None:
-    refused(built_clone, "no group 'moon' in conf/jars.lock", "spark, kafka", arguments=("--jars", "moon"))
+    refused(built_clone, "no group 'moon' in conf/jars.lock", "spark, kernel, kafka", arguments=("--jars", "moon"))
 
 
 def test_run_twice_it_does_nothing_twice() -> None:

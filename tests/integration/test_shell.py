@@ -9,6 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.errors import UsageError
+from common.jvm import java
 from common.settings.catalog import chosen_table, named_tables
 from tests.support.commands import ROOT, clean_environment, run
 from tests.support.pipeline_files import PIPELINE_AT
@@ -16,6 +17,13 @@ from tests.support.pipeline_files import PIPELINE_AT
 QUESTIONS = """\
 spark.read.table("movie_ratings").orderBy("id").show()
 spark.sql("SELECT count(*) AS turned_away FROM movie_ratings_quarantine").show()
+"""
+# With the class path of every job: Kernel needs a class beside Spark's own to read a checkpoint.
+OF_A_CHECKPOINT = """\
+from pyspark.sql import types as T
+from common.merge.bounds import Bound, Span
+from common.merge.kernel import Kernel
+print("candidates:", len(Kernel(spark, "{}").files(0, [Bound("id", T.LongType(), [Span(2, 2)], or_null=False)])))
 """
 
 
@@ -54,6 +62,7 @@ def test_a_table_is_read_by_name_beside_a_running_writer(spark: SparkSession, pi
     """Twice at once: a metastore of Spark's own would let in one of them only."""
     table, stop = str(tmp_path / "movie_ratings"), threading.Event()
     spark.range(3).coalesce(1).write.format("delta").save(table)
+    java(spark, "org.apache.spark.sql.delta.DeltaLog").forTable(spark._jsparkSession, table).checkpoint()
     spark.range(2).write.format("delta").save(f"{table}_quarantine")
 
     def write() -> None:
@@ -76,7 +85,8 @@ def test_a_table_is_read_by_name_beside_a_running_writer(spark: SparkSession, pi
             )
             for _ in range(2)
         ]
-        answers = [shell.communicate(QUESTIONS, timeout=200) for shell in shells]
+        questions = QUESTIONS + OF_A_CHECKPOINT.format(table)
+        answers = [shell.communicate(questions, timeout=200) for shell in shells]
     finally:
         stop.set()
         writer.join()
@@ -85,6 +95,7 @@ def test_a_table_is_read_by_name_beside_a_running_writer(spark: SparkSession, pi
         assert "Tables: movie_ratings, movie_ratings_quarantine\n" in answer
         assert "|  2|\n|  3|" in answer, complaint
         assert "|          2|" in answer, complaint
+        assert "candidates: 1\n" in answer, complaint
     operations = {row["operation"] for row in DeltaTable.forPath(spark, table).history().collect()}
     assert operations == {"WRITE"}, "a shell has written to the table"
     assert {entry.name for entry in tmp_path.iterdir()} <= {

@@ -10,6 +10,10 @@ ROOT = Path(__file__).resolve().parents[2]
 JVM_NOISE = "WARNING: Using incubator modules: jdk.incubator.vector"
 
 
+def jars(*groups: str) -> list[Path]:
+    return [jar for group in groups for jar in sorted((ROOT / "build" / "jars" / group).glob("*.jar"))]
+
+
 def clean_environment(**extra: str) -> dict[str, str]:
     """The caller's environment without anything that steers Alluvium or Spark."""
     ours = ("ALLUVIUM_", "SPARK_", "PYSPARK_", "PYTEST_")
