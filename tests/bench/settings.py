@@ -30,8 +30,8 @@ INTRODUCTION = """\
 # What each setting is worth
 
 Written by `make bench-settings`: {rounds} alternating rounds of 144 rows into 210,384. Each row has one thing otherwise
-than conf/local.conf, common/pipeline/few.py or the pipeline's file have it, and its time in times of the first row, with
-the 95 % interval of a bootstrap over rounds: by a direct commit, and where Delta's MERGE does it.
+than conf/local.conf, common/pipeline/few.py or the pipeline's file have it, and its time in times of the first row,
+with the 95 % interval of a bootstrap over rounds: by a direct commit, and where Delta's MERGE does it.
 """
 
 
