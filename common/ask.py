@@ -4,6 +4,7 @@ As queries of their own, each would take longer to plan than to answer.
 """
 
 import json
+import time
 from collections.abc import Mapping
 from functools import cache, reduce
 from typing import Any, cast
@@ -11,9 +12,12 @@ from typing import Any, cast
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from common.errors import TryLater
+
 # One row of an answer. What is null in it is missing.
 Answer = Mapping[str, Any]
 IN_WORDS = "in_words"
+PATIENCE_SECONDS = 60
 
 
 def ask(questions: Mapping[str, DataFrame]) -> dict[str, list[Answer]]:
@@ -41,9 +45,15 @@ class Watch:
         return rows.observe(self._observation, told)
 
     def answer(self) -> Answer:
-        """Not by Observation.get: it iterates, and a Java iteration ends with an exception, which takes the longest."""
-        found = cast("Any", self._observation)._jo.getAsJava().get(IN_WORDS)
-        return cast("Answer", json.loads(found))
+        """After that action. Spark brings the answer along by a way of its own, on which it can be lost: then nobody
+        must wait for ever, as Observation.get would. It also iterates, and a Java iteration ends with an exception."""
+        observed = cast("Any", self._observation)._jo
+        begun = time.monotonic()
+        while not observed.future().isCompleted():
+            if time.monotonic() - begun > PATIENCE_SECONDS:
+                raise TryLater(f"Spark has not told within {PATIENCE_SECONDS} s what it has counted", "run it again")
+            time.sleep(0.001)
+        return cast("Answer", json.loads(observed.getAsJava().get(IN_WORDS)))
 
 
 def in_words(*columns: Column) -> Column:

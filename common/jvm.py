@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
@@ -18,10 +19,16 @@ def found_class(jvm: Any, name: str) -> Any:
 
 
 def remember_classes(spark: SparkSession) -> None:
-    """Of what Spark's own Python asks for by a short name, once more for each call of a DataFrame's function, the JVM
-    would search all packages that it knows, each time."""
+    """Spark's own Python asks for them again in each call of a DataFrame's function, and each time the JVM would search
+    all packages that it knows."""
     for name in ("PythonUtils", "functions", "org.apache.spark.sql.functions"):
         setattr(spark._jvm, name, getattr(spark._jvm, name))
+
+
+def said(error: Py4JJavaError) -> str:
+    """The first line of what Java said."""
+    cause = error.java_exception
+    return str(cause.getMessage() or cause.toString()).splitlines()[0]
 
 
 def scala_object(spark: SparkSession, name: str) -> Any:

@@ -69,7 +69,8 @@ jars=$(printf '%s,' "$home"/build/jars/spark/*.jar)
 # The driver has them on its class path too: classes that come by --jars cannot be archived.
 class_path=$(printf '%s:' "$home"/build/jars/spark/*.jar)
 # The only way to stand behind Spark's own classes on the driver's class path.
-export SPARK_DIST_CLASSPATH="${SPARK_DIST_CLASSPATH:+$SPARK_DIST_CLASSPATH:}$(printf '%s:' "$home"/build/jars/kernel/*.jar)"
+behind=$(printf '%s:' "$home"/build/jars/kernel/*.jar)
+export SPARK_DIST_CLASSPATH="${SPARK_DIST_CLASSPATH:+$SPARK_DIST_CLASSPATH:}${behind%:}"
 
 options=(
   --properties-file "$conf" ${master[@]+"${master[@]}"}

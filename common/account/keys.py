@@ -37,11 +37,11 @@ def key_of(row: Answer | Row, keys: Sequence[str]) -> str:
 
 
 def an_unclear_key(rows: DataFrame, pipeline: Pipeline, besides: str = "true") -> DataFrame:
-    """One pass over the keys of the batch."""
+    """One pass over the keys of the batch; of several the first."""
     sequence = pipeline.target.sequence
     rivals = rows.where(IS_RIVAL).groupBy(*pipeline.target.keys)
     found = rivals.agg(*(column.alias(name) for name, column in of_rivals(sequence).items()))
-    return found.where(f"({is_unclear(sequence)}) AND {besides}").limit(1)
+    return found.where(f"({is_unclear(sequence)}) AND {besides}").orderBy(*pipeline.target.keys).limit(1)
 
 
 def with_rivals(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -57,7 +57,7 @@ def beside_rivals(pipeline: Pipeline) -> dict[str, Column]:
 
 @cache
 def unclear_of(pipeline: Pipeline) -> Column:
-    """One of the keys again, from rows with their rivals; null where all are clear."""
+    """The same key, from rows with their rivals; null where all are clear."""
     told = F.struct(*pipeline.target.keys, *of_rivals(pipeline.target.sequence))
     return F.min(F.when(F.expr(f"{IS_RIVAL} AND ({is_unclear(pipeline.target.sequence)})"), told))
 

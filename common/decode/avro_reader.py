@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from common.decode.avro_types import branches, is_recursive, meaning, speak, takes
 from common.errors import ConfigurationError
-from common.jvm import java
+from common.jvm import java, said
 from common.registry.subject import AVRO, Registered
 
 # Java's generated classes leave this in a schema: texts would be decoded with question marks for what is not UTF-8.
@@ -95,12 +95,6 @@ def refusal_of_kind(found: Registered) -> str | None:
 def parsed(spark: SparkSession, text: str) -> Any:
     """As Spark's from_avro does it."""
     return java(spark, "org.apache.avro.Schema$Parser")().setValidateDefaults(False).parse(text)
-
-
-def said(error: Py4JJavaError) -> str:
-    """The first line of what Java said."""
-    cause = error.java_exception
-    return str(cause.getMessage() or cause.toString()).splitlines()[0]
 
 
 def refuse_unfit(schema: Any, columns: dict[str, str], where: str) -> None:

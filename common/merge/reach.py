@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.jvm import said
 from common.merge.bounds import Bound, sql_of
 from common.merge.kernel import File, Kernel
 from common.merge.transaction import DirectTransaction
@@ -63,9 +64,7 @@ def reach(spark: SparkSession, path: str, bounds: Sequence[Bound]) -> Reach | No
     try:
         return Reach(transaction, Kernel(spark, path).files(transaction.version, bounds))
     except Py4JJavaError as error:
-        log.warning(
-            "Delta Kernel cannot tell the candidate files of this table", cause=str(error.java_exception.toString())
-        )
+        log.warning("Delta Kernel cannot tell the candidate files of this table", cause=said(error))
         return None
 
 

@@ -86,11 +86,11 @@ def columns_of(names: tuple[str, ...], upsert: Upsert) -> tuple[Column, ...]:
     inserts, sets = F.col(ACTION) == INSERT, F.col(ACTION).isin(INSERT, UPDATE)
 
     def chosen(name: str) -> Column:
-        stands = F.col(f"t.`{name}`")
+        stands = F.col(f"t.{quoted(name)}")
         if name in upsert.keys:
-            return F.when(inserts, F.col(f"s.`{name}`")).otherwise(stands)
+            return F.when(inserts, F.col(f"s.{quoted(name)}")).otherwise(stands)
         if name in upsert.columns or (name == LINEAGE and upsert.lineage):
-            return F.when(sets, F.col(f"s.`{name}`")).otherwise(stands)
+            return F.when(sets, F.col(f"s.{quoted(name)}")).otherwise(stands)
         # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
         return F.when(~sets, stands) if name == LINEAGE else stands
 

@@ -15,7 +15,7 @@ from common.errors import AlluviumError, StateError
 from common.faults import fault_point
 from common.ledger.delta import open_ledger
 from common.ledger.position import Position
-from common.merge.bounds import bounds_told, kinds_of
+from common.merge.bounds import bounds_told
 from common.pipeline.commit import Accounted, Committed, Step, changes_of, commit
 from common.pipeline.few import FEW_RECORDS, planned_for
 from common.pipeline.judge import with_fates, with_fates_of_records
@@ -99,8 +99,7 @@ def account(settling: Settling, planned: Plan, read: Materialised, changes: Data
     check_keys(answers.unclear, pipeline)
     fates = totals(answers.tally)
     refuse_too_many_bad(fates, pipeline.quality.max_bad_ratio)
-    kinds = kinds_of(changes.schema, pipeline.target.prune_by)
-    bounds = bounds_told(answers.spans, kinds, pipeline) if fates[MERGE] else []
+    bounds = bounds_told(answers.spans, answers.kinds, pipeline) if fates[MERGE] else []
     return Accounted(read.rows, changes, fates, bounds), gaps
 
 
@@ -112,15 +111,15 @@ def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
 def read_and_judge(rows: DataFrame, settling: Settling, planned: Plan) -> Materialised:
     """Judged again where the decoder has met what it did not know, from the rows that were read: not from the topic."""
     pipeline, decoder = settling.pipeline, settling.decoder
-    read = materialise(with_fates(rows, pipeline, decoder), settling, planned)
+    read = read_once(with_fates(rows, pipeline, decoder), settling, planned)
     informed = decoder.informed_by(read.rows)
     if informed is None:
         return read
     return materialised(with_fates_of_records(read.rows.select(RECORD), pipeline, informed), pipeline, planned)
 
 
-def materialise(judged: DataFrame, settling: Settling, planned: Plan) -> Materialised:
-    """Read once: another read of the same range could meet a log that retention has shortened meanwhile."""
+def read_once(judged: DataFrame, settling: Settling, planned: Plan) -> Materialised:
+    """Another read of the same range could meet a log that retention has shortened meanwhile."""
     try:
         return materialised(judged, settling.pipeline, planned)
     except (PySparkException, Py4JError):

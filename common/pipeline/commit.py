@@ -148,7 +148,7 @@ def changes_of(judged: DataFrame, step: Step) -> DataFrame:
 
 
 def side_writes(step: Step, ledger: Ledger, batch: Accounted) -> list[Callable[[], None]]:
-    """In their order; none where every row is merged, folded or null, which is the most frequent case."""
+    """In their order. Mostly none: nothing is turned away, and nothing deleted."""
     late, fates = step.pipeline.late, batch.fates
     writes: list[Callable[[], None]] = []
     if step.pipeline.deletes and fates[MERGE]:
@@ -203,10 +203,10 @@ def refuse_strays(task: Task) -> None:
 def commit_with_retries(step: Step, ledger: Ledger, batch: Accounted) -> Prospect:
     """The same rows until they are in, or until it is clear that they cannot be. Gives what the table held for them."""
     spark = batch.changes.sparkSession
-    ensure_lineage(spark, step.table.uri, step.pipeline)
     task = Task(step.table, step.pipeline, batch.changes, batch.to_merge, batch.bounds, step.after)
     for attempt in range(1, ATTEMPTS + 1):
         refuse_moved(ledger, step.before)
+        ensure_lineage(spark, step.table.uri, step.pipeline)
         if step.check_pruning and batch.bounds:
             refuse_strays(task)
         fault_point("merge")

@@ -24,6 +24,7 @@ class Answers:
     tally: Mapping[int, PartitionTally]
     unclear: Sequence[Answer]
     spans: Answer
+    kinds: Kinds
 
 
 @dataclass(frozen=True)
@@ -36,23 +37,24 @@ class Materialised:
 
 def materialised(judged: DataFrame, pipeline: Pipeline, planned: Plan) -> Materialised:
     if planned.records <= FEW_RECORDS:
-        return observed(judged, pipeline)
+        return watched(judged, pipeline)
     rows = judged.localCheckpoint()
     return Materialised(rows, lambda: asked(rows, pipeline))
 
 
 def asked(rows: DataFrame, pipeline: Pipeline) -> Answers:
-    spans = rows.agg(spans_to_merge(kinds_of(rows.schema, pipeline.target.prune_by)).alias("spans"))
+    kinds = kinds_of(rows.schema, pipeline.target.prune_by)
+    spans = rows.agg(spans_to_merge(kinds).alias("spans"))
     questions = {"fates": count_fates(rows, pipeline), "unclear": an_unclear_key(rows, pipeline), "spans": spans}
     found = ask(questions)
-    return Answers(tally(found["fates"]), found["unclear"], found["spans"][0]["spans"])
+    return Answers(tally(found["fates"]), found["unclear"], found["spans"][0]["spans"], kinds)
 
 
-def observed(judged: DataFrame, pipeline: Pipeline) -> Materialised:
+def watched(judged: DataFrame, pipeline: Pipeline) -> Materialised:
     watch, schema = Watch(), judged.schema
-    told = all_answers(pipeline, kinds_of(schema, pipeline.target.prune_by))
-    watched = watch.on(with_rivals(judged, pipeline), told).select(*schema.names)
-    return Materialised(watched.localCheckpoint(), lambda: read_off(watch.answer()))
+    kinds = kinds_of(schema, pipeline.target.prune_by)
+    passing = watch.on(with_rivals(judged, pipeline), all_answers(pipeline, kinds)).select(*schema.names)
+    return Materialised(passing.localCheckpoint(), lambda: read_off(watch.answer(), kinds))
 
 
 @cache
@@ -66,5 +68,6 @@ def spans_to_merge(kinds: Kinds) -> Column:
     return spans_of(kinds, F.col(FATE) == MERGE)
 
 
-def read_off(found: Answer) -> Answers:
-    return Answers(tally_of_each(found["fates"]), [found["unclear"]] if "unclear" in found else [], found["spans"])
+def read_off(found: Answer, kinds: Kinds) -> Answers:
+    unclear = [found["unclear"]] if "unclear" in found else []
+    return Answers(tally_of_each(found["fates"]), unclear, found["spans"], kinds)

@@ -19,18 +19,18 @@ GIVEN_BOUNDS = tuple(name for name in ALL if name.endswith("-bounds"))
 BOUNDED = (*OURS, "tuned", *GIVEN_BOUNDS, "append")
 # Seconds of one warm batch on two cores, at 1 and at 100 times the base table: only to say how long a run will take.
 TYPICAL: dict[str, tuple[float, float]] = {
-    "ours-batch": (2.0, 2.0),
-    "ours-stream": (3.5, 3.5),
-    "stock": (5.2, 9.4),
-    "tuned": (1.8, 4.5),
-    "tuned-bounds": (1.8, 2.0),
+    "ours-batch": (0.7, 0.7),
+    "ours-stream": (2.0, 2.0),
+    "stock": (5.0, 15.0),
+    "tuned": (2.3, 10.0),
+    "tuned-bounds": (1.9, 1.6),
     "delta-rs": (0.1, 2.7),
     "delta-rs-bounds": (0.1, 0.3),
     "iceberg-cow": (0.9, 2.4),
     "iceberg-cow-bounds": (0.9, 0.9),
     "iceberg-mor": (0.9, 2.4),
-    "iceberg-mor-bounds": (0.9, 0.9),
-    "append": (0.4, 0.4),
+    "iceberg-mor-bounds": (0.6, 0.5),
+    "append": (0.3, 0.3),
 }
 # Between two batches: the heap is emptied, and the table's files are looked at.
 BESIDE_SECONDS = 0.5

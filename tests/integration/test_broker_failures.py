@@ -117,7 +117,7 @@ def test_36_a_broker_killed_in_the_midst_of_a_batch(
     """The rows are read and nothing is written: without the broker nobody can say that they are all."""
     trial = impatient
     with monkeypatch.context() as patched:
-        patched.setattr(batch, "materialise", hooked(batch.materialise, nothing, lambda _: kafka.kill()))
+        patched.setattr(batch, "read_once", hooked(batch.read_once, nothing, lambda _: kafka.kill()))
         with pytest.raises(BrokerUnreachable):
             follow(trial, "batch")
     assert not kafka.running

@@ -140,13 +140,13 @@ def test_07_a_batch_ends_where_it_was_planned_to(trial: Trial, monkeypatch: pyte
     """`latest` would be another offset in each of the two actions."""
     counted: list[int] = []
 
-    def materialise(judged: DataFrame, *given: Any) -> DataFrame:
+    def read_once(judged: DataFrame, *given: Any) -> DataFrame:
         counted.append(judged.count())
         trial.broker.produce(trial.topic, [event(4, "b", 4.0)], partition=0)
         return materialised(judged, *given)
 
-    materialised = batch.materialise
-    monkeypatch.setattr(batch, "materialise", materialise)
+    materialised = batch.read_once
+    monkeypatch.setattr(batch, "read_once", read_once)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
     assert trial.run(mode).offsets[0] == 1
     assert counted == [1]
@@ -155,7 +155,7 @@ def test_07_a_batch_ends_where_it_was_planned_to(trial: Trial, monkeypatch: pyte
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_08_a_batch_is_read_from_kafka_once(trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    """Its records are gone from the topic before anything is counted or merged: a second read would fail."""
+    """Its records are gone from the topic before it is accounted for or merged: a second read would fail."""
 
     def account(settling: Settling, *given: Any) -> Any:
         trial.broker.delete_records(trial.topic, 0, before=3)

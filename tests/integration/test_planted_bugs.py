@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from common.account.outcome import CommitMismatch
 from common.account.tally import AccountingError
 from common.account.times import StageTimes
+from common.ask import Watch
 from common.decode.json import JsonDecoder
 from common.drivers.start import Inputs, Start, start_from_table
 from common.ledger.ledger import Ledger
@@ -131,6 +132,14 @@ def test_a_bug_in_judging(scene: Scene, monkeypatch: pytest.MonkeyPatch, stage: 
     place: Any = JsonDecoder if stage == "with_event" else judge
     monkeypatch.setattr(place, stage, after(getattr(place, stage), bug))
     with pytest.raises(AccountingError, match=said):
+        scene.settle(scene.rows())
+    assert nothing_was_written(scene.trial)
+
+
+def test_a_count_that_was_lost_on_its_way(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a task that has stored its rows fails and is tried again: they are not counted once more."""
+    monkeypatch.setattr(Watch, "answer", lambda _: {"fates": [], "spans": {}})
+    with pytest.raises(AccountingError, match="4 offsets were counted as missing, 0 are"):
         scene.settle(scene.rows())
     assert nothing_was_written(scene.trial)
 
