@@ -21,14 +21,14 @@ BOUNDED = (*OURS, "tuned", *GIVEN_BOUNDS, "append")
 TYPICAL: dict[str, tuple[float, float]] = {
     "ours-batch": (0.7, 0.7),
     "ours-stream": (2.0, 2.0),
-    "stock": (5.0, 15.0),
+    "stock": (5.0, 25.0),
     "tuned": (2.3, 10.0),
     "tuned-bounds": (1.9, 1.6),
-    "delta-rs": (0.1, 2.7),
+    "delta-rs": (0.1, 6.0),
     "delta-rs-bounds": (0.1, 0.3),
-    "iceberg-cow": (0.9, 2.4),
+    "iceberg-cow": (0.9, 19.0),
     "iceberg-cow-bounds": (0.9, 0.9),
-    "iceberg-mor": (0.9, 2.4),
+    "iceberg-mor": (0.9, 29.0),
     "iceberg-mor-bounds": (0.6, 0.5),
     "append": (0.3, 0.3),
 }
@@ -89,13 +89,14 @@ def full_cells() -> Iterator[Cell]:
     ones = [Base(1, "years", "partitioned")]
     ten = Base(10, "years", "partitioned")
     hundreds = [Base(100, grow, "partitioned") for grow in ("years", "locations")]
-    for base in (*ones, hundreds[0]):
-        yield Cell(base, "newest-144", ALL)
+    yield Cell(ones[0], "newest-144", ALL)
+    # Iceberg's MERGE without bounds takes 20 to 30 seconds there: one of the two is enough.
+    yield Cell(hundreds[0], "newest-144", tuple(name for name in ALL if name != "iceberg-mor"))
     yield Cell(hundreds[1], "newest-144", BOUNDED)
     for base in (*ones, *hundreds):
         yield Cell(base, "new-144", (*OURS, "append"))
         yield Cell(base, "late-144", (*OURS, *GIVEN_BOUNDS))
-    yield Cell(ten, "newest-144", BOUNDED)
+    yield Cell(ten, "newest-144", ALL)
     for base in (*ones, hundreds[0]):
         yield Cell(base, "newest-2000", (*OURS, *GIVEN_BOUNDS, "append"))
         yield Cell(base, "random-144", (*OURS, *GIVEN_BOUNDS))
