@@ -53,7 +53,6 @@ CHANGES = (
     ),
     Otherwise("200 shuffle partitions (Spark's default), not 4", {"spark.sql.shuffle.partitions": "200"}),
     Otherwise("another time zone than UTC", {"spark.sql.session.timeZone": "Europe/Paris"}),
-    Otherwise("words for errors kept with each column", {"spark.python.sql.dataFrameDebugging.enabled": "true"}),
     Otherwise("adaptive execution for few records", for_few={"spark.sql.adaptive.enabled": "true"}),
     Otherwise(
         "generated code for few records",
