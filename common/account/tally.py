@@ -80,7 +80,7 @@ def tally(counted: Iterable[Answer]) -> dict[int, PartitionTally]:
 @cache
 def each_fate(pipeline: Pipeline) -> Column:
     """What there is to count, row by row, for a few of them. In numbers: an answer of 8 KB and more comes in pieces, of
-    which the JVM holds the second back until the first is acknowledged, a twentieth of a second."""
+    which the JVM holds the second back until the first is acknowledged, 40 ms later."""
     partition, offset = F.col(f"{RECORD}.partition"), F.col(f"{RECORD}.offset")
     number = F.coalesce(F.array_position(F.lit(list(FATES)), F.col(FATE)), F.lit(0))
     is_wrong = F.coalesce(is_misrouted(pipeline), F.lit(False))  # noqa: FBT003

@@ -44,10 +44,12 @@ def materialised(judged: DataFrame, pipeline: Pipeline, planned: Plan) -> Materi
 
 def asked(rows: DataFrame, pipeline: Pipeline) -> Answers:
     kinds = kinds_of(rows.schema, pipeline.target.prune_by)
-    spans = rows.agg(spans_to_merge(kinds).alias("spans"))
-    questions = {"fates": count_fates(rows, pipeline), "unclear": an_unclear_key(rows, pipeline), "spans": spans}
+    questions = {"fates": count_fates(rows, pipeline), "unclear": an_unclear_key(rows, pipeline)}
+    if kinds:
+        questions["spans"] = rows.agg(spans_to_merge(kinds).alias("spans"))
     found = ask(questions)
-    return Answers(tally(found["fates"]), found["unclear"], found["spans"][0]["spans"], kinds)
+    spans = found["spans"][0]["spans"] if kinds else {}
+    return Answers(tally(found["fates"]), found["unclear"], spans, kinds)
 
 
 def watched(judged: DataFrame, pipeline: Pipeline) -> Materialised:
