@@ -12,8 +12,6 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 SETTINGS = {
     # It runs a query in pieces, to plan each by the size of the one before it.
     "spark.sql.adaptive.enabled": "false",
-    # Of what it cannot tell the size of, as of Kafka's records, Spark expects the worst: it would not join in one task.
-    "spark.sql.defaultSizeInBytes": str(2**20),
     # A picture of each plan, for a page that nobody opens for a few records.
     "spark.sql.ui.explainMode": "simple",
     **INTERPRETED,

@@ -59,7 +59,6 @@ CHANGES = (
         for_few={"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"},
     ),
     Otherwise("plans of few records drawn for the UI", for_few={"spark.sql.ui.explainMode": "formatted"}),
-    Otherwise("sizes unknown to Spark taken for large", for_few={"spark.sql.defaultSizeInBytes": str(2**63 - 1)}),
     Otherwise("a checkpoint of the log with each commit", properties={"delta.checkpointInterval": "1"}),
     Otherwise("deletion vectors", properties={"delta.enableDeletionVectors": "true"}, ways=["merge"]),
 )

@@ -58,6 +58,17 @@ def test_limits_make_several_batches(trial: Trial) -> None:
 
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_small_batches_leave_one_file_a_partition_behind(trial: Trial, mode: str) -> None:
+    """However often they come: each rewrites what the one before it wrote, in one task."""
+    trial.pipeline = pipeline(trial.topic, target={"prune_by": ["part"]})
+    for turn in range(3):
+        trial.broker.produce(trial.topic, [event(number, "a", float(turn)) for number in range(40)])
+        trial.run(mode)
+    assert trial.rows() == {(number, "a", 2.0) for number in range(40)}
+    assert len(DeltaTable.forPath(trial.spark, trial.table.uri).toDF().inputFiles()) == 1
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_06_an_added_partition_is_read_from_its_beginning(trial: Trial, mode: str) -> None:
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
     trial.run(mode)
