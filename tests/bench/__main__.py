@@ -120,17 +120,20 @@ def measure(stage: Stage, cells: Sequence[Cell], kept: Kept, plays: Plays) -> No
         tell(f"  took {(monotonic() - began) / 60:.1f} minutes")
 
 
-def measure_the_rest(stage: Stage, cells: Sequence[Cell], kept: Kept, plays: Plays, *, quick: bool) -> None:
-    result = kept.result
-    if result.catch_up is None and has_room(VAR, BASE):
+def measure_catch_up(stage: Stage, kept: Kept, plays: Plays, *, quick: bool) -> None:
+    if kept.result.catch_up is None and has_room(VAR, BASE):
         count, rounds = QUICK_CATCH_UP if quick else FULL_CATCH_UP
         tell(f"catch-up of {count:,} events")
-        result.catch_up = catch_up(stage, count=count, rounds=rounds, seed=plays.seed)
+        kept.result.catch_up = catch_up(stage, count=count, rounds=rounds, seed=plays.seed)
         kept.keep()
-    if result.memory is None:
+
+
+def measure_memory(stage: Stage, cells: Sequence[Cell], kept: Kept, plays: Plays) -> None:
+    if kept.result.memory is None:
         largest = max((cell.base for cell in cells), key=lambda base: base.scale)
         tell(f"memory: a merge into {largest.name} with a small heap")
-        result.memory = merge_with_small_heap(stage, Base(largest.scale, largest.grow, "partitioned"), plays.seed)
+        small_heap = Base(largest.scale, largest.grow, "partitioned")
+        kept.result.memory = merge_with_small_heap(stage, small_heap, plays.seed)
         kept.keep()
 
 
@@ -139,8 +142,11 @@ def measure_the_rest(stage: Stage, cells: Sequence[Cell], kept: Kept, plays: Pla
 @click.option("--only", multiple=True, help="Cells whose name contains this, nothing besides; as often as needed.")
 @click.option("--contender", "contenders", multiple=True, type=click.Choice(ALL), help="Only these.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Counted rounds instead of 15, or 3 with --quick.")
+@click.option("--so-far", is_flag=True, help="Measure nothing: write what an interrupted run has measured.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a figure misses.")
-def main(*, quick: bool, only: tuple[str, ...], contenders: tuple[str, ...], rounds: int | None, strict: bool) -> None:
+def main(
+    *, quick: bool, only: tuple[str, ...], contenders: tuple[str, ...], rounds: int | None, so_far: bool, strict: bool
+) -> None:
     """Measure every contender, and write tables and plots: to docs/bench, or to var/bench/quick with --quick."""
     VAR.mkdir(parents=True, exist_ok=True)
     plays = QUICK if quick else FULL
@@ -154,9 +160,11 @@ def main(*, quick: bool, only: tuple[str, ...], contenders: tuple[str, ...], rou
         tell(f"going on after {len(kept.result.cells)} cells that were measured before")
     with set_up(VAR) as stage:
         kept.result.java = str(cast("Any", stage.spark._jvm).java.lang.System.getProperty("java.version"))
+        if not is_partial:
+            measure_catch_up(stage, kept, plays, quick=quick)
         measure(stage, cells, kept, plays)
         if not is_partial:
-            measure_the_rest(stage, cells, kept, plays, quick=quick)
+            measure_memory(stage, cells, kept, plays)
     folder = VAR / kind if quick or is_partial else DOCS
     write_report(folder, kept.result)
     missed = print_targets(kept.result)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from tests.bench.cells import SLOW_SECONDS
 from tests.bench.plots import draw
 from tests.bench.results import CellResult, Entry, Result
 from tests.bench.statistics import paired_ratio, spread
@@ -17,8 +18,8 @@ INTRODUCTION = """\
 Written by `make bench{quick}`; the measurements themselves are in `result.json`.
 
 Every contender settles the same batches from the same Kafka topic into a copy of the same table, in one run and one
-JVM, in an order of chance, {rounds} counted rounds after the warm-up. Times are medians, with the quarters to both
-sides. A contender whose table does not hold exactly what was sent is marked, not ranked.
+JVM, in an order of chance, {rounds} counted rounds after the warm-up (who takes more than {slow:g} s a batch plays
+each third of them). Times are medians, with the quarters to both sides. A contender whose table does not hold exactly what was sent is marked, not ranked.
 """
 LEGEND = f"""\
 A cell is a table (how many times 210,384 rows, grown by years or by locations, and its layout) and a kind of batch.
@@ -38,7 +39,7 @@ def write_report(folder: Path, result: Result) -> None:
 
 
 def page(result: Result, plots: list[str]) -> Iterator[str]:
-    yield INTRODUCTION.format(quick=" QUICK=1" if result.quick else "", rounds=result.rounds)
+    yield INTRODUCTION.format(quick=" QUICK=1" if result.quick else "", rounds=result.rounds, slow=SLOW_SECONDS)
     machine, versions = result.machine, {**result.versions, "Java": result.java}
     yield f"Machine: {machine.cores} cores, {machine.memory_gib:.0f} GiB, {machine.system}."
     yield "Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
@@ -112,7 +113,7 @@ def against_ours(cell: CellResult, entry: Entry) -> str:
     ours = cell.ranked(REFERENCE)
     if ours is None or entry.contender == REFERENCE:
         return ""
-    found = paired_ratio(entry.seconds, ours.seconds)
+    found = paired_ratio(*entry.beside(ours))
     return f"{found.value:.2f} ({found.low:.2f} – {found.high:.2f})"
 
 

@@ -41,6 +41,12 @@ class Entry(Part):
     def seconds(self) -> list[float]:
         return [run.seconds for run in self.runs]
 
+    def beside(self, other: "Entry") -> tuple[list[float], list[float]]:
+        """Seconds of both in the rounds that both have played."""
+        mine, others = ({run.round: run.seconds for run in entry.runs} for entry in (self, other))
+        shared = [number for number in mine if number in others]
+        return [mine[number] for number in shared], [others[number] for number in shared]
+
 
 class CellResult(Part):
     name: str

@@ -89,24 +89,27 @@ def play(cell: Cell, stage: Stage, plays: Plays, new: NewContender = new_contend
     entries = {name: Entry(contender=name) for name in cell.contenders}
     sender, batches = Sender(stage.broker, topic), Batches(cell.base, cell.batch, plays.seed)
     chance = random.Random(f"{plays.seed}/{cell.name}")
-    sent_rows: list[Row] = []
+    # What those have been sent who play each round, and what those who play less often.
+    sent_rows: dict[int, list[Row]] = {cell.turn_of(name): [] for name in cell.contenders}
     for number in range(plays.total):
         sent = sender.send(batches.batch(number))
-        sent_rows += sent.rows
-        standing = [each for each in players if entries[each.name].wrong is None]
+        turns = [turn for turn in sent_rows if (number + 1) % turn == 0]
+        for turn in turns:
+            sent_rows[turn] += sent.rows
+        standing = [each for each in players if entries[each.name].wrong is None and cell.turn_of(each.name) in turns]
         for contender in chance.sample(standing, len(standing)):
             entry = entries[contender.name]
-            turn(contender, sent, stage.heap, entry, number - plays.warm_ups)
+            take_turn(contender, sent, stage.heap, entry, number - plays.warm_ups)
             if entry.wrong is not None:
                 stage.tell(f"  {contender.name} {entry.wrong}")
         stage.tell(f"  round {number + 1}/{plays.total}: {told(entries, standing)}")
-    mark_wrong(place, players, entries, sent_rows)
+    for turn, rows in sent_rows.items():
+        mark_wrong(place, [each for each in players if cell.turn_of(each.name) == turn], entries, rows)
     for entry in entries.values():
         stage.tell(f"  {entry.contender}: {entry.wrong or 'its table is right'}")
     stage.broker.delete_topic(topic.name)
     shutil.rmtree(folder)
-    rows = len(sent_rows) // plays.total
-    return CellResult(name=cell.name, **vars(cell.base), batch=cell.batch, rows=rows, entries=entries)
+    return CellResult(name=cell.name, **vars(cell.base), batch=cell.batch, rows=len(sent.rows), entries=entries)
 
 
 def prepared(cell: Cell, place: Place, tell: Tell, new: NewContender) -> list[Contender]:
@@ -119,7 +122,7 @@ def prepared(cell: Cell, place: Place, tell: Tell, new: NewContender) -> list[Co
     return players
 
 
-def turn(contender: Contender, sent: Sent, heap: Heap, entry: Entry, number: int) -> None:
+def take_turn(contender: Contender, sent: Sent, heap: Heap, entry: Entry, number: int) -> None:
     """One batch by one contender; a negative number is a warm-up."""
     table: Table = contender.table
     before = table.reach(sent.bound if contender.is_bounded else None)

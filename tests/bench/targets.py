@@ -124,7 +124,7 @@ def named(rivals: Sequence[str]) -> str:
 
 
 def in_rounds(above: Entry, below: Entry) -> Ratio:
-    return paired_ratio(above.seconds, below.seconds)
+    return paired_ratio(*above.beside(below))
 
 
 def candidates(run: Run) -> int:
