@@ -109,8 +109,7 @@ def with_room(cells: Sequence[Cell], result: Result) -> list[Cell]:
     return found
 
 
-def measure(stage: Stage, cells: Sequence[Cell], kept: Kept, plays: Plays) -> None:
-    missing = [cell for cell in cells if cell.name not in kept.result.cells]
+def measure(stage: Stage, missing: Sequence[Cell], kept: Kept, plays: Plays) -> None:
     for number, cell in enumerate(missing):
         left = seconds_of(missing[number:], plays.total)
         tell(f"{cell.name}: {len(cell.contenders)} contenders; about {left / 60:.0f} minutes left for the cells")
@@ -156,20 +155,23 @@ def main(
     cells = with_room(selected(quick_cells() if quick else full_cells(), only, contenders), result)
     kind = "part" if is_partial else "quick" if quick else "full"
     kept = Kept(VAR / f"{kind}.json", result, anew=is_partial)
-    if kept.result.cells:
-        tell(f"going on after {len(kept.result.cells)} cells that were measured before")
-    with set_up(VAR) as stage:
-        kept.result.java = str(cast("Any", stage.spark._jvm).java.lang.System.getProperty("java.version"))
-        if not is_partial:
-            measure_catch_up(stage, kept, plays, quick=quick)
-        measure(stage, cells, kept, plays)
-        if not is_partial:
-            measure_memory(stage, cells, kept, plays)
+    missing = [cell for cell in cells if cell.name not in kept.result.cells]
+    tell(f"{len(kept.result.cells)} of {len(cells)} cells were measured before")
+    if so_far:
+        kept.result.left_out += [f"{cell.name}, because the run was interrupted" for cell in missing]
+    else:
+        with set_up(VAR) as stage:
+            kept.result.java = str(cast("Any", stage.spark._jvm).java.lang.System.getProperty("java.version"))
+            if not is_partial:
+                measure_catch_up(stage, kept, plays, quick=quick)
+            measure(stage, missing, kept, plays)
+            if not is_partial:
+                measure_memory(stage, cells, kept, plays)
     folder = VAR / kind if quick or is_partial else DOCS
     write_report(folder, kept.result)
     missed = print_targets(kept.result)
     tell(f"tables and plots are in {folder.relative_to(ROOT)}")
-    if not is_partial:
+    if not is_partial and not so_far:
         kept.forget()
     sys.exit(1 if strict and missed else 0)
 

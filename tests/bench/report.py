@@ -19,7 +19,8 @@ Written by `make bench{quick}`; the measurements themselves are in `result.json`
 
 Every contender settles the same batches from the same Kafka topic into a copy of the same table, in one run and one
 JVM, in an order of chance, {rounds} counted rounds after the warm-up (who takes more than {slow:g} s a batch plays
-each third of them). Times are medians, with the quarters to both sides. A contender whose table does not hold exactly what was sent is marked, not ranked.
+each third of them). Times are medians, with the quarters to both sides. A contender whose table does not hold exactly
+what was sent is marked, not ranked.
 """
 LEGEND = f"""\
 A cell is a table (how many times 210,384 rows, grown by years or by locations, and its layout) and a kind of batch.

@@ -8,10 +8,10 @@ import pytest
 
 from tests.bench.batches import Batches, Mixture, records
 from tests.bench.bounds import SPANS, bound_of, exact_bound_of
-from tests.bench.cells import ALL, Base, BatchName, full_cells, quick_cells, selected
+from tests.bench.cells import ALL, Base, BatchName, Cell, full_cells, quick_cells, selected
 from tests.bench.files import DeltaFiles, Reach, Rewrite
 from tests.bench.line_up import MAKERS
-from tests.bench.report import write_report
+from tests.bench.report import against_ours, write_report
 from tests.bench.results import CatchUp, CellResult, Entry, Kept, Machine, Memory, Result, Run
 from tests.bench.targets import targets
 
@@ -198,3 +198,14 @@ def test_only_a_result_of_the_same_sources_is_gone_on_with(result: Result, tmp_p
     assert Kept(path, same, anew=False).result.cells == result.cells
     assert Kept(path, same, anew=True).result.cells == {}
     assert Kept(path, same.model_copy(update={"engine": "other"}), anew=False).result.cells == {}
+
+
+def test_who_is_slow_plays_each_third_round_and_is_compared_in_those() -> None:
+    cell = Cell(HUNDRED, "newest-144", ["ours-batch", "tuned", "stock"])
+    assert [cell.turn_of(name) for name in cell.contenders] == [1, 1, 3]
+    ours, slow = entry("ours-batch", 1.0), entry("stock", 30.0)
+    slow.runs = [run for run in slow.runs if run.round % 3 == 2]
+    above, below = slow.beside(ours)
+    assert above == slow.seconds
+    assert below == [ours.seconds[number] for number in (2, 5, 8, 11, 14)]
+    assert against_ours(measured(HUNDRED, "newest-144", ours_batch=1.0), slow).startswith(f"{30.008 / 1.008:.2f} ")
