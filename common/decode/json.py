@@ -20,6 +20,7 @@ from common.read.kafka import RECORD
 from common.settings.pipeline import Source
 
 TEXT = "_text"
+FLAT = "_flat"
 JSON = "_json"
 # The parser stops after the first value. Inside an array that must end with this mark, nothing can follow unseen. No
 # record can bring the mark along, because it is a new one in each process.
@@ -62,14 +63,14 @@ def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -
 
     In one step, in which each column may name those before it: Spark looks at the whole plan again for each step.
     """
-    parsed = (text(max_bytes).alias(TEXT), parsed_text().alias(JSON))
+    parsed = (text(max_bytes).alias(TEXT), is_flat().alias(FLAT), parsed_text().alias(JSON))
     types = (type_at(f"$[0].{name}").alias(type_column(name)) for name in columns)
     return records.select("*", *parsed, *types, *(typed(name, kind).alias(name) for name, kind in columns.items()))
 
 
 def scaffold(columns: Iterable[str]) -> list[str]:
     """The columns that only the verdicts need."""
-    return [TEXT, JSON, *(type_column(name) for name in columns)]
+    return [TEXT, FLAT, JSON, *(type_column(name) for name in columns)]
 
 
 def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
@@ -85,6 +86,12 @@ def text(max_bytes: int) -> Column:
 
 
 @cache
+def is_flat() -> Column:
+    """Nothing is inside of the object but names and plain values: no bracket after the first one opens anything."""
+    return (F.locate("{", F.col(TEXT), 2) == 0) & ~F.col(TEXT).contains("[")
+
+
+@cache
 def parsed_text() -> Column:
     wrapped = F.concat(F.lit("["), F.col(TEXT), F.lit(f',"{MARK}"]'))
     return F.call_function("try_parse_json", wrapped)
@@ -96,6 +103,8 @@ def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
     text = F.col(TEXT)
     ends_with_mark = (type_at("$[1]") == "STRING") & (at("$[1]", "string") == MARK)
     is_json = F.coalesce(ends_with_mark, F.lit(False))  # noqa: FBT003
+    # Nearly always it begins at once, which is told sooner without a regular expression.
+    is_object = text.startswith("{") | text.rlike(OBJECT)
     has_lone_surrogate = text.contains("\\u") & F.regexp_replace(text, PAIRED, "").rlike(LONE_SURROGATE)
     return (
         Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
@@ -104,7 +113,7 @@ def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
         ),
         Verdict("NOT_UTF8", ~F.call_function("is_valid_utf8", text), F.lit("the value is not UTF-8")),
         Verdict("NOT_JSON", ~is_json | has_lone_surrogate, F.lit("the value is not one JSON text")),
-        Verdict("NOT_AN_OBJECT", ~text.rlike(OBJECT), F.concat(F.lit("an object is wanted, not "), type_at("$[0]"))),
+        Verdict("NOT_AN_OBJECT", ~is_object, F.concat(F.lit("an object is wanted, not "), type_at("$[0]"))),
     )
 
 
@@ -112,19 +121,20 @@ def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
 def type_verdict(name: str, kind: str) -> Verdict:
     """A value that is there, is not null, and is not of the declared type; a cast alone would round or wrap."""
     found = F.col(type_column(name))
-    fits = found.rlike(json_types(kind)) & is_exact(name, kind)
+    fits = may_become(kind, found) & is_exact(name, kind)
     return Verdict("WRONG_TYPE", (found != "VOID") & ~fits, F.concat(F.lit(f"{name}: {kind} is wanted, not "), found))
 
 
-def json_types(kind: str) -> str:
-    """The types of JSON values that may become a column of this kind. A number with an exponent is a DOUBLE."""
+def may_become(kind: str, found: Column) -> Column:
+    """Whether a JSON value of this type may be in a column of this kind. A number with an exponent is a DOUBLE."""
+    is_whole, is_decimal = found == "BIGINT", found.startswith("DECIMAL")
     if kind in {"double", "float"}:
-        return "^(BIGINT|DOUBLE|DECIMAL.*)$"
+        return is_whole | is_decimal | (found == "DOUBLE")
     if kind.startswith("decimal"):
-        return "^(BIGINT|DECIMAL.*)$"
+        return is_whole | is_decimal
     if kind in {"bigint", "int"}:
-        return "^BIGINT$"
-    return "^BOOLEAN$" if kind == "boolean" else "^STRING$"
+        return is_whole
+    return found == ("BOOLEAN" if kind == "boolean" else "STRING")
 
 
 def is_exact(name: str, kind: str) -> Column:
@@ -151,7 +161,7 @@ def typed(name: str, kind: str) -> Column:
         # A float through its double, so that 1.5 and 15e-1 round alike.
         return one_zero(at(path, "double").cast(kind))
     # As a string, an object would be its JSON text, written by recursion: see type_at.
-    return F.when(found.rlike(json_types(kind)), at(path, kind))
+    return F.when(may_become(kind, found), at(path, kind))
 
 
 def type_column(name: str) -> str:
@@ -165,10 +175,12 @@ def type_at(path: str) -> Column:
     Arrays and objects are told by a cast that does not look inside. schema_of_variant does, by recursion: an object
     within an object, 900 times, overflows the task's stack, and that ends the JVM instead of failing the record.
     """
+    plain = F.call_function("schema_of_variant", at(path, "variant"))
     return (
-        F.when(at(path, "array<boolean>").isNotNull(), F.lit("ARRAY"))
+        F.when(F.col(FLAT), plain)
+        .when(at(path, "array<boolean>").isNotNull(), F.lit("ARRAY"))
         .when(at(path, "map<string,boolean>").isNotNull(), F.lit("OBJECT"))
-        .otherwise(F.call_function("schema_of_variant", at(path, "variant")))
+        .otherwise(plain)
     )
 
 

@@ -92,10 +92,13 @@ def let(value: Column, then: Callable[[Column], Column]) -> Column:
 
 def in_order(name: str, kind: T.DataType, where: Column) -> Column:
     """The values, each once: as a number that tells how far it is from another, and, of a text, as itself."""
-    column = F.col(quoted(name))
-    number = ordinal(column, kind).cast("decimal(38,0)").alias("ordinal")
-    itself = (column if isinstance(kind, T.StringType) else F.lit(None)).cast("string").alias("text")
-    return F.sort_array(F.collect_set(F.when(where & column.isNotNull(), F.struct(number, itself))))
+
+    def numbered(value: Column) -> Column:
+        itself = value if isinstance(kind, T.StringType) else F.lit(None)
+        number = ordinal(value, kind).cast("decimal(38,0)")
+        return F.struct(number.alias("ordinal"), itself.cast("string").alias("text"))
+
+    return F.sort_array(F.transform(F.collect_set(F.when(where, F.col(quoted(name)))), numbered))
 
 
 def starts(held: Column, kind: T.DataType) -> Column:
