@@ -186,7 +186,9 @@ def test_the_page_has_every_contender_and_every_target(result: Result, tmp_path:
     assert all(target.what in page for target in targets(result))
     assert "| tuned | 1.51 (1.50 – 1.51) |" in page
     assert "wrong: 1 row instead of 2" in page
-    assert {path.name for path in tmp_path.glob("*.png")} == {"seconds.png", "rate.png", "candidates.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {
+        f"{name}.png" for name in ("seconds", "rate", "candidates", "rewritten", "heap")
+    }
     assert Result.model_validate_json((tmp_path / "result.json").read_text()) == result
 
 
