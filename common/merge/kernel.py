@@ -4,6 +4,7 @@ Kernel reads the log in the driver: Spark's Delta would first rebuild the table'
 to write a small batch.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -24,6 +25,8 @@ class File:
     partition_values: dict[str, str | None]
     size: int
     modified: int
+    # None where the log does not tell.
+    rows: int | None
     has_deletion_vector: bool
 
     def action(self) -> dict[str, Any]:
@@ -72,8 +75,16 @@ class Kernel:
             partition_values=map_of(self._scan_file.getPartitionValues(row)),
             size=add.getLong(fields.indexOf("size")),
             modified=add.getLong(fields.indexOf("modificationTime")),
+            rows=self._counted(add, fields.indexOf("stats")),
             has_deletion_vector=not add.isNullAt(fields.indexOf("deletionVector")),
         )
+
+    def _counted(self, add: Any, place: int) -> int | None:
+        """Kernel has the statistics at hand where it has skipped files by them."""
+        if place < 0 or add.isNullAt(place):
+            return None
+        found: int | None = json.loads(add.getString(place)).get("numRecords")
+        return found
 
     def _condition(self, bound: Bound) -> Any:
         column = self._column(bound.column)

@@ -6,7 +6,10 @@ from pyspark.sql import SparkSession
 
 from common.session import settings
 
+# Of a batch.
 FEW_RECORDS = 5_000
+# Of the table, which they are joined with.
+FEW_ROWS = 20_000
 # To write a query down as Java takes longer than to interpret it on a few rows, even where it was compiled before.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 SETTINGS = {
@@ -18,6 +21,7 @@ SETTINGS = {
 }
 
 
-def planned_for(spark: SparkSession, records: int) -> AbstractContextManager[None]:
-    """Queries of so many records, planned without precaution where they are few."""
-    return nullcontext() if records > FEW_RECORDS else settings(spark, SETTINGS)
+def planned_for(spark: SparkSession, records: int, rows: int = 0) -> AbstractContextManager[None]:
+    """Queries of so many records, and so many rows of the table, planned without precaution where both are few."""
+    few = records <= FEW_RECORDS and rows <= FEW_ROWS
+    return settings(spark, SETTINGS) if few else nullcontext()

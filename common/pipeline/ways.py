@@ -64,7 +64,7 @@ class Directly:
 
     def __init__(self, found: Reach, changes: DataFrame, upsert: Upsert, *, to_merge: int) -> None:
         self._found = found
-        with planned_for(changes.sparkSession, to_merge):
+        with planned_for(changes.sparkSession, to_merge, found.rows):
             result = self._result(changes, upsert, is_small=found.is_small and to_merge <= FEW_RECORDS)
             written = found.transaction.write(result.rows)
         self._counts = counts = result.counts()
@@ -78,11 +78,13 @@ class Directly:
 
     def _result(self, changes: DataFrame, upsert: Upsert, *, is_small: bool) -> Rewritten:
         """A little is joined and written by one task, and becomes one file for each partition of the table."""
-        given = changes.coalesce(1) if is_small else changes
         if not self._found.files:
-            return added(given, upsert)
+            return added(changes.coalesce(1) if is_small else changes, upsert)
         stand = self._found.transaction.read(self._found.files)
-        return rewritten(stand.coalesce(1) if is_small else stand, given, upsert)
+        if not is_small:
+            return rewritten(stand, changes, upsert)
+        # Few changes fit into a hash table; for a merge join the files would have to be sorted.
+        return rewritten(stand.coalesce(1), changes.coalesce(1).hint("shuffle_hash"), upsert)
 
     def commit(self, stamp: Stamp) -> None:
         self._found.transaction.commit(stamp, self._found.files, self._metrics() if self._found.files else None)

@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import Position
 from common.merge.bounds import sql_of
 from common.merge.origin import LINEAGE, ORIGIN
+from common.merge.reach import Reach, reach
 from common.merge.transaction import DirectTransaction
 from common.merge.upsert import upsert_of
+from common.pipeline.few import FEW_ROWS, planned_for
 from common.pipeline.ways import ByMerge, Directly, OnlyPosition, Task, Way
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
@@ -131,6 +134,20 @@ def test_candidates_are_found_in_a_checkpoint_too(spark: SparkSession, tmp_path:
         way = prepared(spark, tmp_path, (key, "a", 1.5))
         assert isinstance(way, Directly)
         assert way.prospect.candidates == candidates
+
+
+def test_many_rows_of_the_table_are_not_planned_as_few(spark: SparkSession, tmp_path: Path) -> None:
+    """However few changes meet them. What the log does not count is taken for as many rows as it has bytes."""
+    table_of(spark, tmp_path, *((n, "a", 1.0) for n in range(FEW_ROWS + 1)))
+    bounds = bounds_of(spark.createDataFrame([(7, "a", 1.5)], SCHEMA), WAYS["by position"])
+    found = reach(spark, str(tmp_path), bounds)
+    assert found is not None
+    assert found.rows == FEW_ROWS + 1
+    for rows, adaptive in ((found.rows, "true"), (FEW_ROWS, "false")):
+        with planned_for(spark, 1, rows):
+            assert spark.conf.get("spark.sql.adaptive.enabled") == adaptive
+    uncounted = [replace(file, rows=None) for file in found.files]
+    assert Reach(found.transaction, uncounted).rows == sum(file.size for file in found.files)
 
 
 def test_a_key_that_stands_twice_stops_the_commit(spark: SparkSession, tmp_path: Path) -> None:
