@@ -20,6 +20,9 @@ class Broker:
         name = name or f"topic-{uuid.uuid4().hex[:8]}"
         new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config or {})
         self.admin.create_topics([new])[name].result(timeout=30)
+        # The controller has it now; the broker, on a busy machine, hears of it a moment later.
+        while name not in self.admin.list_topics(timeout=10).topics:
+            time.sleep(0.01)
         return name
 
     def delete_topic(self, name: str) -> None:
