@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
@@ -28,7 +29,7 @@ from kafka_docker.embedded.ports import free_port
 from submit.jars import LOCK, read_lock
 from submit.package import zipped
 from tests.bench.catch_up import BASE, catch_up
-from tests.bench.cells import ALL, Base, Cell, full_cells, quick_cells, seconds_of, selected
+from tests.bench.cells import ALL, Cell, full_cells, quick_cells, seconds_of, selected
 from tests.bench.data import BYTES_A_SCALE, Bases, has_room
 from tests.bench.heap import Heap
 from tests.bench.memory import merge_with_small_heap
@@ -131,8 +132,7 @@ def measure_memory(stage: Stage, cells: Sequence[Cell], kept: Kept, plays: Plays
     if kept.result.memory is None:
         largest = max((cell.base for cell in cells), key=lambda base: base.scale)
         tell(f"memory: a merge into {largest.name} with a small heap")
-        small_heap = Base(largest.scale, largest.grow, "partitioned")
-        kept.result.memory = merge_with_small_heap(stage, small_heap, plays.seed)
+        kept.result.memory = merge_with_small_heap(stage, replace(largest, layout="partitioned"), plays.seed)
         kept.keep()
 
 

@@ -13,12 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
 from tests.bench.cells import ALL
-from tests.bench.results import CellResult, Entry, Result
+from tests.bench.results import MEGABYTE, CellResult, Entry, Result
 
 BATCH = "newest-144"
 GROWTHS = ("years", "locations")
 SIZE = (11, 4.5)
-MEGABYTE = 1_000_000
 BOUNDED = "-bounds"
 # With bounds and without them, a contender has one colour.
 FAMILIES = list(dict.fromkeys(name.removesuffix(BOUNDED) for name in ALL))
@@ -33,7 +32,7 @@ def draw(folder: Path, result: Result) -> list[str]:
         "rate": ("rows a second", lambda cell, entry: cell.rows / median(entry.seconds)),
         "candidates": ("candidate files, of all files", lambda _, entry: median(share(entry))),
         "rewritten": ("MB written", lambda _, entry: median(run.bytes_added for run in entry.runs) / MEGABYTE),
-        "heap": ("peak heap, MB", lambda _, entry: peak(entry)),
+        "heap": ("peak heap, MB", lambda _, entry: entry.heap and entry.heap / MEGABYTE),
     }
     cells = [cell for cell in result.cells.values() if cell.batch == BATCH and cell.layout == "partitioned"]
     if not cells:
@@ -45,11 +44,6 @@ def draw(folder: Path, result: Result) -> list[str]:
 
 def share(entry: Entry) -> list[float]:
     return [run.candidates / run.files for run in entry.runs]
-
-
-def peak(entry: Entry) -> float | None:
-    heaps = [run.heap for run in entry.runs if run.heap is not None]
-    return median(heaps) / MEGABYTE if heaps else None
 
 
 def draw_one(path: Path, cells: list[CellResult], label: str, figure: Figure) -> None:

@@ -6,11 +6,10 @@ from statistics import median
 
 from tests.bench.cells import SLOW_SECONDS
 from tests.bench.plots import draw
-from tests.bench.results import CellResult, Entry, Result
-from tests.bench.statistics import paired_ratio, spread
-from tests.bench.targets import Target, targets
+from tests.bench.results import MEGABYTE, CellResult, Entry, Result
+from tests.bench.statistics import spread
+from tests.bench.targets import Target, in_rounds, targets
 
-MEGABYTE = 1_000_000
 REFERENCE = "ours-batch"
 INTRODUCTION = """\
 # Benchmark
@@ -93,7 +92,6 @@ def figures(cell: CellResult, entry: Entry) -> list[str]:
     if not entry.runs:
         return [""] * 7 + [entry.wrong or "not measured"]
     seconds = spread(entry.seconds)
-    heaps = [run.heap for run in entry.runs if run.heap is not None]
     return [
         f"{seconds.median:.2f} ({seconds.low:.2f} – {seconds.high:.2f})",
         f"{cell.rows / seconds.median:,.0f}",
@@ -101,7 +99,7 @@ def figures(cell: CellResult, entry: Entry) -> list[str]:
         megabytes(median(run.candidate_bytes for run in entry.runs)),
         megabytes(median(run.bytes_added for run in entry.runs)),
         megabytes(median(run.bytes_removed for run in entry.runs)),
-        f"{median(heaps) / MEGABYTE:,.0f}" if heaps else "",
+        f"{entry.heap / MEGABYTE:,.0f}" if entry.heap is not None else "",
         entry.wrong or against_ours(cell, entry),
     ]
 
@@ -114,7 +112,7 @@ def against_ours(cell: CellResult, entry: Entry) -> str:
     ours = cell.ranked(REFERENCE)
     if ours is None or entry.contender == REFERENCE:
         return ""
-    found = paired_ratio(*entry.beside(ours))
+    found = in_rounds(entry, ours)
     return f"{found.value:.2f} ({found.low:.2f} – {found.high:.2f})"
 
 

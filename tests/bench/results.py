@@ -1,9 +1,12 @@
 """What was measured, kept on disk after each cell, so that an interrupted run goes on."""
 
 from pathlib import Path
+from statistics import median
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+
+MEGABYTE = 1_000_000
 
 
 class Part(BaseModel):
@@ -40,6 +43,12 @@ class Entry(Part):
     @property
     def seconds(self) -> list[float]:
         return [run.seconds for run in self.runs]
+
+    @property
+    def heap(self) -> float | None:
+        """The peak of a middling run, None where the work is not done in the JVM."""
+        peaks = [run.heap for run in self.runs if run.heap is not None]
+        return median(peaks) if peaks else None
 
     def beside(self, other: "Entry") -> tuple[list[float], list[float]]:
         """Seconds of both in the rounds that both have played."""

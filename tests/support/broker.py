@@ -6,6 +6,8 @@ import uuid
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
 
+from tests.support.waiting import WAIT_SECONDS
+
 
 class Broker:
     """Topics and records on one broker."""
@@ -21,8 +23,7 @@ class Broker:
         new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config or {})
         self.admin.create_topics([new])[name].result(timeout=30)
         # The controller has it now; the broker, on a busy machine, hears of it a moment later.
-        while name not in self.admin.list_topics(timeout=10).topics:
-            time.sleep(0.01)
+        self._await_topic(name, there=True)
         return name
 
     def delete_topic(self, name: str) -> None:
@@ -30,9 +31,15 @@ class Broker:
 
     def recreate_topic(self, name: str, *, partitions: int = 3) -> None:
         self.delete_topic(name)
-        while name in self.admin.list_topics(timeout=10).topics:
-            time.sleep(0.1)
+        self._await_topic(name, there=False)
         self.create_topic(name, partitions=partitions)
+
+    def _await_topic(self, name: str, *, there: bool) -> None:
+        until = time.monotonic() + WAIT_SECONDS
+        while (name in self.admin.list_topics(timeout=10).topics) != there:
+            if time.monotonic() > until:
+                raise TimeoutError(f"topic {name} is {'not there' if there else 'still there'}")
+            time.sleep(0.01)
 
     def add_partitions(self, topic: str, total: int) -> None:
         self.admin.create_partitions([NewPartitions(topic, total)])[topic].result(timeout=30)
