@@ -62,7 +62,7 @@ class BatchLoop:
         with times.stage("plan"):
             planned = self._plan(available)
         if planned.records:
-            self.run.settle(planned, self._read(planned), times)
+            self.run.settle(planned, self.run.spark, lambda: self._read(planned), times)
         return planned.records > 0
 
     def _wait(self, patience: Patience) -> float:

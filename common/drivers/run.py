@@ -1,6 +1,6 @@
 """What both drivers share: a run takes over from the last one, settles batches, and tells of each."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import structlog
@@ -14,9 +14,11 @@ from common.errors import ConfigurationError
 from common.faults import fault_point
 from common.jvm import remember_classes
 from common.pipeline.batch import run_batch
+from common.pipeline.few import FEW_RECORDS
 from common.pipeline.run_report import RunReport
 from common.plan.expiry import ExpiryWatch
 from common.plan.offsets import Plan
+from common.read.few import fetched_rows
 
 log = structlog.get_logger()
 
@@ -38,9 +40,13 @@ class Run:
             mode=mode, pipeline=self.pipeline.name, table=str(start.settling.table), topic=self.topic.name
         )
 
-    def settle(self, planned: Plan, rows: DataFrame, times: StageTimes) -> None:
+    def settle(self, planned: Plan, spark: SparkSession, by_spark: Callable[[], DataFrame], times: StageTimes) -> None:
         """One batch into the table. The report is no part of it: the commit stands whether or not it is written."""
         self._expiry.look(planned)
+        with times.stage("read"):
+            rows = self._fetched(planned, spark)
+        if rows is None:
+            rows = by_spark()
         with space_needed(self.settling.table):
             result = run_batch(self.settling, self.position, planned, rows, times)
         self.position = result.position
@@ -48,6 +54,9 @@ class Run:
         log.info("settled", seq=result.position.seq, **result.figures())
         self._report.add(result)
         fault_point("reported")
+
+    def _fetched(self, planned: Plan, spark: SparkSession) -> DataFrame | None:
+        return fetched_rows(spark, self.topic, planned) if planned.records <= FEW_RECORDS else None
 
     @contextmanager
     def reported(self) -> Iterator[None]:

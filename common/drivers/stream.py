@@ -88,7 +88,7 @@ class Stream:
         with times.stage("plan"):
             planned = self._planned(batch_id)
         if not is_settled(planned, self.run.position):
-            self.run.settle(planned, rows, times)
+            self.run.settle(planned, rows.sparkSession, lambda: rows, times)
 
     def _planned(self, batch_id: int) -> Plan:
         """What Spark planned, from its own log: never the least and greatest offset of the rows, which gaps falsify."""

@@ -4,12 +4,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import cached_property
 from typing import Any, NoReturn
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from common.errors import BrokerUnreachable, ConfigurationError, StateError, TopicMissing
+from common.plan.fetch import SETTINGS as FETCHING
+from common.plan.fetch import Fetcher
 from common.plan.offsets import Available, Offsets
 from common.plan.refusal import misconfigured, reason
 from common.settings.access import OPEN, Access
@@ -101,7 +104,7 @@ class Topic:
         Transaction markers and compaction leave such gaps, and only a consumer tells them from records that a reader
         has missed. One pass, from the first gap's beginning to the last one's end.
         """
-        consumer = Consumer(self._consumer_settings())
+        consumer = self._consumer({"group.id": "alluvium-gaps"})
         try:
             consumer.assign([TopicPartition(self.name, partition, gaps[0][0])])
             remaining = list(reversed(gaps))
@@ -114,6 +117,11 @@ class Topic:
         finally:
             consumer.close()
         return None
+
+    @cached_property
+    def fetcher(self) -> Fetcher:
+        """For as long as this topic is used: to connect takes longer than to fetch a few records."""
+        return Fetcher(self.name, self._consumer(FETCHING))
 
     def _next_offset(self, consumer: Consumer, partition: int) -> int:
         """Of the next committed record, or of the log's end."""
@@ -142,17 +150,20 @@ class Topic:
                 "correct [source.kafka] in the pipeline's file",
             ) from error
 
-    def _consumer_settings(self) -> dict[str, str | int | bool]:
-        return {
-            **self.access.librdkafka,
-            "bootstrap.servers": self.brokers,
-            "group.id": "alluvium-gaps",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "error",
-            "log_level": 0,
-        }
+    def _consumer(self, settings: Mapping[str, str | int | bool]) -> Consumer:
+        """Of committed records, and of no group: it is told what to read, and keeps no position."""
+        return Consumer(
+            {
+                **self.access.librdkafka,
+                "bootstrap.servers": self.brokers,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "error",
+                "log_level": 0,
+                **settings,
+            }
+        )
 
     def _offsets(self, partitions: list[int], which: OffsetSpec) -> dict[int, int]:
         wanted = {TopicPartition(self.name, partition): which for partition in partitions}

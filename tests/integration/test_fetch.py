@@ -1,0 +1,124 @@
+"""A few records by the driver's own consumer: the same rows as Spark's, or none, and then Spark reads them."""
+
+from collections.abc import Callable
+
+import pytest
+from chispa import assert_df_equality
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+from structlog.testing import capture_logs
+
+from common.drivers import run
+from common.errors import StateError
+from common.plan import fetch
+from common.plan.broker import Topic
+from common.plan.offsets import Plan
+from common.read.few import fetched_rows
+from common.read.kafka import as_records, read_range
+from tests.support.broker import Broker
+from tests.support.trial import Trial, event
+
+BASE = {(1, "a", 1.0), (2, "a", 2.0)}
+NOT_FETCHED = "Spark reads this batch, it could not be fetched"
+
+
+def planned(topic: Topic) -> Plan:
+    available = topic.available()
+    return Plan(available.earliest, available.ends)
+
+
+def in_transactions(broker: Broker, topic: str, ends: str) -> None:
+    """One record in partition 0 for each letter: c commits it, a aborts it. Each leaves a marker behind."""
+    producer = Producer({"bootstrap.servers": broker.address, "transactional.id": topic})
+    producer.init_transactions(30)
+    finish: dict[str, Callable[[float], None]] = {"c": producer.commit_transaction, "a": producer.abort_transaction}
+    for number, letter in enumerate(ends):
+        producer.begin_transaction()
+        producer.produce(topic, key=b"k", value=f"{number}{letter}".encode(), partition=0)
+        producer.flush(30)
+        finish[letter](30)
+
+
+def assert_same_rows(spark: SparkSession, topic: Topic, plan: Plan) -> int:
+    rows = fetched_rows(spark, topic, plan)
+    assert rows is not None
+    assert_df_equality(as_records(rows), as_records(read_range(spark, topic, plan)), ignore_row_order=True)
+    return rows.count()
+
+
+def test_the_rows_are_those_that_spark_reads(spark: SparkSession, broker: Broker, topic: str) -> None:
+    records = [(b"k", b"v"), (None, b"no key"), (b"no value", None), (b"", b""), ("ключ".encode(), b"\x00\xff")]
+    for partition in (0, 2):
+        broker.produce(topic, records, partition=partition)
+    source = Topic(broker.address, topic)
+    assert assert_same_rows(spark, source, planned(source)) == 10
+    # Again, by the same consumer, and only a part: it begins and ends where it is told to.
+    assert assert_same_rows(spark, source, Plan({0: 1, 1: 0, 2: 3}, {0: 4, 1: 0, 2: 4})) == 4
+    assert assert_same_rows(spark, source, Plan({0: 2, 1: 0, 2: 2}, {0: 2, 1: 0, 2: 2})) == 0
+
+
+@pytest.mark.parametrize(("ends", "records"), [("cac", 2), ("ca", 1), ("aa", 0)])
+def test_21_only_committed_records_and_no_wait_behind_the_last(
+    spark: SparkSession, broker: Broker, topic: str, ends: str, records: int
+) -> None:
+    """The plan's end lies behind a marker: whatever comes after it, even nothing, ends the fetch."""
+    in_transactions(broker, topic, ends)
+    source = Topic(broker.address, topic)
+    whole = planned(source)
+    assert whole.end[0] == 2 * len(ends)
+    assert assert_same_rows(spark, source, whole) == records
+    broker.produce(topic, [(b"k", b"behind the plan")], partition=0)
+    assert assert_same_rows(spark, source, whole) == records
+
+
+def test_compressed_records_are_fetched(spark: SparkSession, broker: Broker, topic: str) -> None:
+    for codec in ("gzip", "snappy", "lz4", "zstd"):
+        broker.produce(topic, [(b"k", b"v" * 1000)] * 3, partition=0, config={"compression.type": codec})
+    source = Topic(broker.address, topic)
+    assert assert_same_rows(spark, source, planned(source)) == 12
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_29_what_is_too_large_for_the_driver_is_read_by_spark(
+    trial: Trial, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "MAX_BYTES", 100)
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0), event(4, "b", 4.0)], partition=0)
+    with capture_logs() as logs:
+        assert trial.run(mode).offsets[0] == 2
+    assert [line["reason"] for line in logs if line["event"] == NOT_FETCHED] == ["more than 100 bytes"]
+    assert trial.rows() == BASE | {(3, "b", 3.0), (4, "b", 4.0)}
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_a_few_are_fetched_and_many_are_not(trial: Trial, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched = []
+    monkeypatch.setattr(run, "FEW_RECORDS", 2)
+    monkeypatch.setattr(run, "fetched_rows", lambda *given: fetched.append(given[2].records) or fetched_rows(*given))
+    for first, count in ((10, 2), (20, 3)):
+        trial.broker.produce(trial.topic, [event(first + each, "b", 0.0) for each in range(count)], partition=0)
+        trial.run(mode)
+    assert fetched == [2]
+    assert trial.rows() == BASE | {(number, "b", 0.0) for number in (10, 11, 20, 21, 22)}
+
+
+def test_04_what_is_gone_is_no_fetch_and_spark_has_the_error(
+    trial: Trial, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Retention was faster than the batch that had planned these offsets."""
+    broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(5)], partition=0)
+    loop = trial.driver("batch")
+    broker.delete_records(trial.topic, 0, before=3)
+    with capture_logs() as logs, pytest.raises(StateError, match=r"offset 0 is wanted, 3 is the earliest left"):
+        loop.drain()
+    assert [line["event"] for line in logs].count(NOT_FETCHED) == 1
+    assert trial.rows() == BASE
+
+
+def test_36_a_broker_that_is_slow_is_left_to_spark(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "PATIENCE_SECONDS", 0.0)
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
+    with capture_logs() as logs:
+        trial.run("batch")
+    assert [line["reason"] for line in logs if line["event"] == NOT_FETCHED] == ["nothing came for 0 s"]
+    assert trial.rows() == BASE | {(3, "b", 3.0)}
