@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 PIPELINE ?= ratings
 TABLE ?=
 
-.PHONY: help demo ratings-demo test test-long drill bench bench-avro bench-settings check setup lock kafka-up kafka-down kafka-create-topic \
+.PHONY: help demo ratings-demo test test-long drill bench bench-avro bench-profile bench-settings check setup lock kafka-up kafka-down kafka-create-topic \
   kafka-produce-test-events create-sink-table streaming-app-run pyspark compact-small-files vacuum clean
 
 help: ## List the targets
@@ -40,6 +40,7 @@ drill: setup build/classes.jsa ## Kill the jobs at every named point, ROUNDS=2 t
 bench: setup build/classes.jsa ## Every contender on the same data, to docs/bench: hours, resumable; QUICK=1 for minutes
 	@./build.sh --jars kafka iceberg
 	@$(PYTHON) -m tests.bench $(if $(QUICK),--quick)
+	@$(if $(QUICK),,$(PYTHON) -m tests.bench.profile)
 	@$(PYTHON) -m tests.bench.avro_decoding
 
 bench-avro: setup ## Only its last part: decoding by five Avro schemas against one plain from_avro, about a minute
@@ -48,6 +49,10 @@ bench-avro: setup ## Only its last part: decoding by five Avro schemas against o
 bench-settings: setup ## What each Spark and Delta setting is worth for a small batch, to docs/bench/settings.md: minutes
 	@./build.sh --jars kafka iceberg
 	@$(PYTHON) -m tests.bench.settings
+
+bench-profile: setup ## Where the time of a small and of a large batch goes, to docs/bench/profile.md: minutes
+	@./build.sh --jars kafka iceberg
+	@$(PYTHON) -m tests.bench.profile
 
 build/classes.jsa: conf/jars.lock requirements.txt jobs/class_archive.py | setup
 	@submit/class_archive.sh

@@ -1,7 +1,6 @@
 """Catch-up: a topic that has waited for days, half of it corrections, against decoding and plainly appending it."""
 
 import random
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
@@ -20,7 +19,7 @@ from tests.bench.digest import COLUMNS, after_appending, after_merging, digest_o
 from tests.bench.engine import Engine, quiet
 from tests.bench.merges import decoded
 from tests.bench.results import CatchUp
-from tests.bench.rounds import PARTITIONS, Sender, Stage, difference
+from tests.bench.rounds import PARTITIONS, Sender, Stage, cleared, difference
 from tests.bench.session import activate
 
 # Sixty places: ninety days of them are as many keys as a quarter of the events.
@@ -98,10 +97,7 @@ def of_append(stage: Stage, base: DeltaBase, topic: Topic, rows: Sequence[Row]) 
 
 
 def fresh_copy(stage: Stage, base: DeltaBase) -> Path:
-    folder = stage.folder / "copies"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return copy_delta(base, folder / f"catch-up-{monotonic()}")
+    return copy_delta(base, cleared(stage.folder / "copies") / f"catch-up-{monotonic()}")
 
 
 def compared(stage: Stage, base: DeltaBase, table: Path, rows: Sequence[Row]) -> str | None:

@@ -1,7 +1,6 @@
 """How little memory ours needs: a merge into the largest table, by the real job with a heap of one GiB."""
 
 import re
-import shutil
 import subprocess
 from time import monotonic
 
@@ -10,7 +9,7 @@ from tests.bench.batches import Batches
 from tests.bench.cells import Base
 from tests.bench.data import copy_delta
 from tests.bench.results import Memory
-from tests.bench.rounds import PARTITIONS, Sender, Stage
+from tests.bench.rounds import PARTITIONS, Sender, Stage, cleared
 from tests.support.commands import ROOT, clean_environment, complaints, run
 
 # Spark refuses -Xmx among Java options; the last word on the same size wins.
@@ -27,9 +26,7 @@ def last_words(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def merge_with_small_heap(stage: Stage, base: Base, seed: int) -> Memory:
-    folder = stage.folder / "copies"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = cleared(stage.folder / "copies")
     table = copy_delta(stage.bases.delta(base), folder / "memory")
     topic = Topic(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
     rows = Batches(base, "newest-2000", seed).batch(0)

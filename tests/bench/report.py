@@ -50,6 +50,8 @@ def page(result: Result, plots: list[str]) -> Iterator[str]:
     yield "## Targets"
     yield ""
     yield from target_lines(targets(result))
+    yield ""
+    yield "Where the time of a batch goes, and what holds back a missed figure: [profile.md](profile.md)."
     if plots:
         yield ""
         yield "## Plots"

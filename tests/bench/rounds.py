@@ -79,9 +79,7 @@ class Sender:
 
 def play(cell: Cell, stage: Stage, plays: Plays, new: NewContender = new_contender) -> CellResult:
     """All rounds of a cell; afterwards every table is compared with what the batches add up to."""
-    folder = stage.folder / "copies"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = cleared(stage.folder / "copies")
     topic = Topic(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
     base = stage.bases.delta(cell.base)
     place = Place(stage.spark, base, pipeline(cell.base.layout), topic, folder)
@@ -110,6 +108,13 @@ def play(cell: Cell, stage: Stage, plays: Plays, new: NewContender = new_contend
     stage.broker.delete_topic(topic.name)
     shutil.rmtree(folder)
     return CellResult(name=cell.name, **vars(cell.base), batch=cell.batch, rows=len(sent.rows), entries=entries)
+
+
+def cleared(folder: Path) -> Path:
+    """Empty, and there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def prepared(cell: Cell, place: Place, tell: Tell, new: NewContender) -> list[Contender]:
