@@ -121,7 +121,7 @@ class Topic:
     @cached_property
     def fetcher(self) -> Fetcher:
         """For as long as this topic is used: to connect takes longer than to fetch a few records."""
-        return Fetcher(self.name, self._consumer(FETCHING))
+        return Fetcher(self.name, lambda: self._consumer(FETCHING))
 
     def _next_offset(self, consumer: Consumer, partition: int) -> int:
         """Of the next committed record, or of the log's end."""

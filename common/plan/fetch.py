@@ -5,11 +5,11 @@ records that takes longer than all the rest. docs/adr/0012-few-records-are-fetch
 """
 
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from common.plan.offsets import Plan
 
@@ -23,52 +23,95 @@ SETTINGS: dict[str, str | int | bool] = {
     "check.crcs": True,
     # What is planned is there, nobody has to wait for it; between batches nothing is assigned, and nothing asked for.
     "fetch.wait.max.ms": 10,
+    # It reads ahead, also behind the plan's end.
+    "queued.min.messages": 10_000,
+    "queued.max.messages.kbytes": MAX_BYTES // 1024,
+    "fetch.queue.backoff.ms": 10,
 }
+
+
+class Record(NamedTuple):
+    """What a batch needs of a record; its headers, for one, are let go at once."""
+
+    key: bytes | None
+    value: bytes | None
+    topic: str
+    partition: int
+    offset: int
+    milliseconds: int
 
 
 class NotFetched(Exception):
     """Why these records are better read by Spark."""
 
 
+class Refused(NotFetched):
+    """The broker lets nobody into the consumer's group, today and tomorrow."""
+
+
 class Fetcher:
     """Of one topic."""
 
-    def __init__(self, topic: str, consumer: Consumer) -> None:
-        self._topic, self._consumer = topic, consumer
+    def __init__(self, topic: str, new_consumer: Callable[[], Consumer]) -> None:
+        self._topic, self._new_consumer = topic, new_consumer
+        self._consumer: Consumer | None = None
+        self._is_refused = False
 
-    def fetch(self, planned: Plan) -> list[Message] | None:
-        """The committed records of these offsets. None where they are too large, or there is any difficulty."""
-        ends = {partition: end for partition, end in planned.end.items() if planned.start[partition] < end}
+    def fetch(self, planned: Plan) -> list[Record] | None:
+        """The records of these offsets, every one of them. None where one is missing, where they are too large, or
+        where there is any other difficulty."""
+        if self._is_refused:
+            return None
         try:
-            self._consumer.assign([TopicPartition(self._topic, each, planned.start[each]) for each in ends])
-            try:
-                return list(self._up_to(ends))
-            finally:
-                self._consumer.unassign()
+            self._consumer = self._consumer or self._new_consumer()
+            return self._assigned(self._consumer, planned)
         except (KafkaException, NotFetched) as reason:
             log.info("Spark reads this batch, it could not be fetched", reason=str(reason))
-            return None
+            self._is_refused = isinstance(reason, Refused)
+        if self._is_refused and self._consumer is not None:
+            # It would ask again, twice a second, for as long as it is there.
+            self._consumer.close()
+        return None
 
-    def _up_to(self, ends: dict[int, int]) -> Iterable[Message]:
-        until, size = time.monotonic() + PATIENCE_SECONDS, 0
-        while ends:
-            message = self._next(until)
-            partition, offset = message.partition(), message.offset()
-            is_record = message.error() is None
-            if is_record and offset < ends.get(partition, 0):
-                size += len(message.value() or b"") + len(message.key() or b"")
-                if size > MAX_BYTES:
-                    raise NotFetched(f"more than {MAX_BYTES} bytes")
-                yield message
-            # Behind the last record there may be none of ours any more: then the next one, or the log's end, tells.
-            if offset + is_record >= ends.get(partition, offset + 2):
-                del ends[partition]
+    def _assigned(self, consumer: Consumer, planned: Plan) -> list[Record]:
+        wanted = [each for each, end in planned.end.items() if planned.start[each] < end]
+        consumer.assign([TopicPartition(self._topic, each, planned.start[each]) for each in wanted])
+        try:
+            return list(records(consumer, planned))
+        finally:
+            consumer.unassign()
 
-    def _next(self, until: float) -> Any:
-        """The next record, or the end of a partition."""
-        message = self._consumer.poll(max(until - time.monotonic(), 0))
-        if message is None:
-            raise NotFetched(f"nothing came for {PATIENCE_SECONDS:g} s")
-        if message.error() is not None and message.error().code() != KafkaError._PARTITION_EOF:
-            raise NotFetched(message.error().str())
-        return message
+
+def records(consumer: Consumer, planned: Plan) -> Iterator[Record]:
+    """In the order of each partition."""
+    until, size = time.monotonic() + PATIENCE_SECONDS, 0
+    following, missing = dict(planned.start), planned.records
+    while missing:
+        message = next_message(consumer, until)
+        partition, offset = message.partition(), message.offset()
+        if following[partition] == planned.end[partition]:
+            continue
+        if message.error() is not None or offset != following[partition]:
+            # Transactions and compaction leave such gaps. Two clients have to agree on one, and this would be the same.
+            raise NotFetched(f"partition {partition} has no offset {following[partition]}")
+        found = Record(message.key(), message.value(), message.topic(), partition, offset, message.timestamp()[1])
+        size += len(found.key or b"") + len(found.value or b"")
+        if size > MAX_BYTES:
+            raise NotFetched(f"more than {MAX_BYTES} bytes")
+        following[partition], missing = offset + 1, missing - 1
+        yield found
+
+
+def next_message(consumer: Consumer, until: float) -> Any:
+    """The next record, or the end of a partition. Records behind the plan may come for ever: patience ends with them
+    too."""
+    left = until - time.monotonic()
+    message = consumer.poll(max(left, 0))
+    if message is None or left < 0:
+        raise NotFetched(f"not all of it came within {PATIENCE_SECONDS:g} s")
+    error = message.error()
+    if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        raise Refused(error.str())
+    if error is not None and error.code() != KafkaError._PARTITION_EOF:
+        raise NotFetched(error.str())
+    return message

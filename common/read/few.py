@@ -1,11 +1,14 @@
 """A few records as rows, in the form that Spark's own source of Kafka gives them."""
 
 import pyarrow as pa
+import structlog
 from pyspark.sql import DataFrame, SparkSession
 
+from common.errors import first_line
 from common.plan.broker import Topic
 from common.plan.offsets import Plan
 
+log = structlog.get_logger()
 SCHEMA = pa.schema(
     [
         ("key", pa.binary()),
@@ -20,13 +23,13 @@ SCHEMA = pa.schema(
 
 def fetched_rows(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame | None:
     """The planned records, as long as the driver has room for them; None where Spark has to read them."""
-    messages = topic.fetcher.fetch(planned)
-    if messages is None:
+    records = topic.fetcher.fetch(planned)
+    if records is None:
         return None
-    rows = [
-        (each.key(), each.value(), each.topic(), each.partition(), each.offset(), each.timestamp()[1])
-        for each in messages
-    ]
-    columns = zip(*rows, strict=True) if rows else [[]] * len(SCHEMA)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))
+    try:
+        columns = zip(*records, strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+        return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))
+    except pa.ArrowException as error:
+        log.info("Spark reads this batch, a record of it is out of bounds", reason=first_line(error))
+        return None
