@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from common.drivers import run
 from common.pipeline.few import INTERPRETED
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
@@ -49,6 +50,13 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture
 def trial(spark: SparkSession, broker: Broker, topic: str, tmp_path: Path, loaded: Path) -> Trial:
     return Trial(spark, broker, topic, tmp_path, loaded)
+
+
+@pytest.fixture(params=["fetched", "by spark"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who reads a few records: the driver's own consumer, or Spark, as it reads many."""
+    if request.param == "by spark":
+        monkeypatch.setattr(run, "FEW_RECORDS", 0)
 
 
 @pytest.fixture(scope="session")

@@ -146,6 +146,7 @@ def test_04_lost_records_are_named_and_nothing_is_written(trial: Trial) -> None:
     assert trial.version() == before
 
 
+@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_07_a_batch_ends_where_it_was_planned_to(trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """`latest` would be another offset in each of the two actions."""
@@ -164,6 +165,7 @@ def test_07_a_batch_ends_where_it_was_planned_to(trial: Trial, monkeypatch: pyte
     assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0)}
 
 
+@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_08_a_batch_is_read_from_kafka_once(trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """Its records are gone from the topic before it is accounted for or merged: a second read would fail."""
