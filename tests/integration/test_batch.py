@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from delta.exceptions import ConcurrentAppendException, ConcurrentTransactionException
 from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
@@ -150,16 +149,7 @@ def test_a_key_in_two_partitions_is_refused_naming_both(trial: Trial) -> None:
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_21_22_aborted_records_are_not_read_and_gaps_are_no_loss(trial: Trial, mode: str) -> None:
-    producer = Producer({"bootstrap.servers": trial.broker.address, "transactional.id": trial.topic})
-    producer.init_transactions(30)
-    for number, ends in enumerate(
-        [producer.commit_transaction, producer.abort_transaction, producer.commit_transaction]
-    ):
-        producer.begin_transaction()
-        key, value = event(10 + number, "b", 0.0)
-        producer.produce(trial.topic, key=key, value=value, partition=0)
-        producer.flush(30)
-        ends(30)
+    trial.broker.produce_in_transactions(trial.topic, [event(10 + number, "b", 0.0) for number in range(3)], "cac")
     position = trial.run(mode)
     assert trial.rows() == BASE | {(10, "b", 0.0), (12, "b", 0.0)}
     assert position.offsets[0] == 6

@@ -1,11 +1,10 @@
 """A few records by the driver's own consumer: the same rows as Spark's, or none, and then Spark reads them."""
 
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 from chispa import assert_df_equality
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
@@ -26,19 +25,6 @@ NOT_FETCHED = "Spark reads this batch, it could not be fetched"
 def planned(topic: Topic) -> Plan:
     available = topic.available()
     return Plan(available.earliest, available.ends)
-
-
-def in_transactions(broker: Broker, topic: str, ends: str) -> None:
-    """One record in partition 0 for each letter: c commits it, a aborts it. Each leaves a marker behind."""
-    producer = Producer({"bootstrap.servers": broker.address, "transactional.id": topic})
-    producer.init_transactions(30)
-    finish: dict[str, Callable[[float], None]] = {"c": producer.commit_transaction, "a": producer.abort_transaction}
-    for number, letter in enumerate(ends):
-        producer.begin_transaction()
-        key, value = event(number, "b", 0.0)
-        producer.produce(topic, key=key, value=value, partition=0)
-        producer.flush(30)
-        finish[letter](30)
 
 
 def assert_same_rows(spark: SparkSession, topic: Topic, plan: Plan) -> int:
@@ -64,7 +50,7 @@ def test_21_22_what_has_gaps_is_read_by_spark_and_the_gaps_are_confirmed_by_anot
     trial: Trial, mode: str, ends: str
 ) -> None:
     """Each transaction leaves a marker, and one that is aborted its record besides."""
-    in_transactions(trial.broker, trial.topic, ends)
+    trial.broker.produce_in_transactions(trial.topic, [event(number, "b", 0.0) for number in range(len(ends))], ends)
     with capture_logs() as logs:
         assert trial.run(mode).offsets[0] == 2 * len(ends)
     assert [line["reason"] for line in logs if line["event"] == NOT_FETCHED] == [
@@ -106,9 +92,7 @@ def test_a_few_are_fetched_and_many_are_not(trial: Trial, mode: str, monkeypatch
     assert trial.rows() == BASE | {(number, "b", 0.0) for number in (10, 11, 20, 21, 22)}
 
 
-def test_04_what_is_gone_is_no_fetch_and_spark_has_the_error(
-    trial: Trial, broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_04_what_is_gone_is_no_fetch_and_spark_has_the_error(trial: Trial, broker: Broker) -> None:
     """Retention was faster than the batch that had planned these offsets."""
     broker.produce(trial.topic, [event(number, "b", 0.0) for number in range(5)], partition=0)
     loop = trial.driver("batch")
@@ -127,7 +111,7 @@ def test_records_behind_the_plan_do_not_keep_a_fetch_alive(monkeypatch: pytest.M
     assert fetch.Fetcher("t", lambda: consumer).fetch(Plan({0: 7, 1: 0}, {0: 7, 1: 1})) is None  # type: ignore[arg-type,return-value]
 
 
-def test_a_group_that_is_refused_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_is_refused_is_not_asked_for_again() -> None:
     made, closed = [], []
     refusal = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
     message = SimpleNamespace(partition=lambda: 0, offset=lambda: 0, error=lambda: refusal)

@@ -95,3 +95,14 @@ class Broker:
             producer.poll(0)
         assert producer.flush(60) == 0
         assert not failed
+
+    def produce_in_transactions(self, topic: str, records: list[tuple[bytes, bytes]], ends: str) -> None:
+        """Each to partition 0 in a transaction of its own, which leaves a marker: c commits it, a aborts it."""
+        producer = Producer({"bootstrap.servers": self.address, "transactional.id": topic})
+        producer.init_transactions(30)
+        finish = {"c": producer.commit_transaction, "a": producer.abort_transaction}
+        for (key, value), letter in zip(records, ends, strict=True):
+            producer.begin_transaction()
+            producer.produce(topic, key=key, value=value, partition=0)
+            producer.flush(30)
+            finish[letter](30)
