@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from common.account.tally import unbalanced
@@ -41,25 +41,8 @@ def an_unclear_key(rows: DataFrame, pipeline: Pipeline, besides: str = "true") -
     sequence = pipeline.target.sequence
     rivals = rows.where(IS_RIVAL).groupBy(*pipeline.target.keys)
     found = rivals.agg(*(column.alias(name) for name, column in of_rivals(sequence).items()))
-    return found.where(f"({is_unclear(sequence)}) AND {besides}").orderBy(*pipeline.target.keys).limit(1)
-
-
-def with_rivals(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """The same in the rows themselves: each with what is said of all rows of its key."""
-    return rows.withColumns(beside_rivals(pipeline))
-
-
-@cache
-def beside_rivals(pipeline: Pipeline) -> dict[str, Column]:
-    of_one_key = Window.partitionBy(F.expr(IS_RIVAL), *pipeline.target.keys)
-    return {name: column.over(of_one_key) for name, column in of_rivals(pipeline.target.sequence).items()}
-
-
-@cache
-def unclear_of(pipeline: Pipeline) -> Column:
-    """The same key, from rows with their rivals; null where all are clear."""
-    told = F.struct(*pipeline.target.keys, *of_rivals(pipeline.target.sequence))
-    return F.min(F.when(F.expr(f"{IS_RIVAL} AND ({is_unclear(pipeline.target.sequence)})"), told))
+    unclear = found.where(f"({is_unclear(sequence)}) AND {besides}").orderBy(*pipeline.target.keys).limit(1)
+    return unclear.drop("_newest", "_newest_merged")
 
 
 @cache

@@ -1,6 +1,6 @@
 """Accounting before the commit: what was read, per partition, and its fate, counted from the rows themselves."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
@@ -77,36 +77,6 @@ def tally(counted: Iterable[Answer]) -> dict[int, PartitionTally]:
     }
 
 
-@cache
-def each_fate(pipeline: Pipeline) -> Column:
-    """What there is to count, row by row, for a few of them. In numbers: an answer of 8 KB and more comes in pieces, of
-    which the JVM holds the second back until the first is acknowledged, 40 ms later."""
-    partition, offset = F.col(f"{RECORD}.partition"), F.col(f"{RECORD}.offset")
-    number = F.coalesce(F.array_position(F.lit(list(FATES)), F.col(FATE)), F.lit(0))
-    is_wrong = F.coalesce(is_misrouted(pipeline), F.lit(False))  # noqa: FBT003
-    return F.collect_list(F.array(partition, offset, number, is_wrong.cast("int")))
-
-
-def tally_of_each(rows: Iterable[Sequence[int]]) -> dict[int, PartitionTally]:
-    """The same, counted here."""
-    partitions: dict[int, list[Sequence[int]]] = {}
-    for partition, *row in rows:
-        partitions.setdefault(partition, []).append(row)
-    return {partition: tally_of_one(found) for partition, found in partitions.items()}
-
-
-def tally_of_one(rows: Sequence[Sequence[int]]) -> PartitionTally:
-    offsets, numbers, wrong = zip(*rows, strict=True)
-    return PartitionTally(
-        rows=len(rows),
-        offsets=len(set(offsets)),
-        first=min(offsets),
-        last=max(offsets),
-        misrouted=sum(wrong),
-        fates={fate: numbers.count(number) for number, fate in enumerate(FATES, start=1)},
-    )
-
-
 def is_misrouted(pipeline: Pipeline) -> Column:
     """Turned away without a reason, let pass in spite of one or without a key, late or in time against its own time."""
     has_reason, fate = F.col(REASON).isNotNull(), F.col(FATE)
@@ -132,7 +102,7 @@ def check_tally(found: Mapping[int, PartitionTally], planned: Plan) -> None:
             raise unbalanced(f"{where}: {each.misrouted} rows have a fate that is not theirs")
 
 
-def check_gaps(rows: DataFrame, found: Mapping[int, PartitionTally], planned: Plan, topic: Topic) -> int:
+def check_gaps(rows: Callable[[], DataFrame], found: Mapping[int, PartitionTally], planned: Plan, topic: Topic) -> int:
     """Offsets that the plan names and no row has: each must be a gap of the log itself. Gives their number."""
     missing = 0
     for partition, end in sorted(planned.end.items()):
@@ -140,8 +110,7 @@ def check_gaps(rows: DataFrame, found: Mapping[int, PartitionTally], planned: Pl
         absent = end - start - (found[partition].rows if partition in found else 0)
         if absent == 0:
             continue
-        holes = gaps(rows, partition, start, end)
-        # A few rows were counted while they were read: what there is of them now must be the same.
+        holes = gaps(rows(), partition, start, end)
         gone = sum(after - first for first, after in holes)
         if gone != absent:
             raise unbalanced(f"partition {partition}: {absent} offsets were counted as missing, {gone} are")

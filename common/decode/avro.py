@@ -7,7 +7,7 @@ of the five bytes, gives a struct of nulls for what it cannot read, and ignores 
 import json
 import secrets
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -63,10 +63,10 @@ class AvroDecoder:
     def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
         raise NotImplementedError("message keys are not decoded: a pipeline file that would need it is refused")
 
-    def informed_by(self, judged: DataFrame) -> "AvroDecoder | None":
+    def informed_by(self, judged: Callable[[], DataFrame]) -> "AvroDecoder | None":
         """A question of one row, to rows that are materialised already."""
         header = F.substring(f"{RECORD}.value", 1, HEADER_BYTES)
-        (unseen,) = judged.where(F.col(REASON) == UNSEEN).agg(F.collect_set(header)).collect()
+        (unseen,) = judged().where(F.col(REASON) == UNSEEN).agg(F.collect_set(header)).collect()
         ids = sorted(int.from_bytes(found[1:]) for found in unseen[0])
         if not ids:
             return None

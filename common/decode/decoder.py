@@ -1,6 +1,6 @@
 """What every decoder can do, whatever the bytes are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pyspark.sql import DataFrame
@@ -23,5 +23,5 @@ class Decoder(Protocol):
     def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
         """The same for a message key in the value's place, which has the columns of the key only."""
 
-    def informed_by(self, judged: DataFrame) -> "Decoder | None":
+    def informed_by(self, judged: Callable[[], DataFrame]) -> "Decoder | None":
         """One that knows what this one did not know of the rows it has judged; None where it knew enough."""

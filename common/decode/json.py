@@ -6,7 +6,7 @@ and ignores what follows the first value. The VARIANT parser is strict, and tell
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,7 +54,7 @@ class JsonDecoder:
     def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
         return json_verdicts({name: self.columns[name] for name in keys}, self.max_bytes)
 
-    def informed_by(self, judged: DataFrame) -> None:  # noqa: ARG002
+    def informed_by(self, judged: Callable[[], DataFrame]) -> None:  # noqa: ARG002
         return None
 
 

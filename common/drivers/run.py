@@ -44,11 +44,10 @@ class Run:
         """One batch into the table. The report is no part of it: the commit stands whether or not it is written."""
         self._expiry.look(planned)
         with times.stage("read"):
-            rows = self._fetched(planned, spark)
-        if rows is None:
-            rows = by_spark()
+            fetched = self._fetched(planned, spark)
+        rows = by_spark() if fetched is None else fetched
         with space_needed(self.settling.table):
-            result = run_batch(self.settling, self.position, planned, rows, times)
+            result = run_batch(self.settling, self.position, planned, rows, times, fetched=fetched is not None)
         self.position = result.position
         print_rows(result.rows_read)
         log.info("settled", seq=result.position.seq, **result.figures())

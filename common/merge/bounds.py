@@ -4,13 +4,16 @@ A row of the table that has a key of the batch also has the batch's value in eac
 part of the key or never changes for one. So what holds none of these values holds none of these rows. docs/pruning.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.arrow import comparable
 from common.ask import Answer
 from common.merge.quoting import quoted
 from common.merge.values import Value, sql_literal
@@ -18,6 +21,8 @@ from common.settings.pipeline import Pipeline
 
 # So many ranges a column: one late row does not widen the bounds to the whole history.
 SPANS = 64
+# So many bytes of a text tell how far it is from another.
+PREFIX = 14
 Kinds = tuple[tuple[str, T.DataType], ...]
 # Between two neighbours of these there is nothing.
 WHOLE = (T.IntegerType, T.LongType, T.DateType)
@@ -29,6 +34,14 @@ class Span:
 
     first: Value
     last: Value
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The values that a batch has in a column: at most SPANS ranges, divided at the widest gaps, and perhaps a null."""
+
+    spans: Sequence[Span]
+    has_null: bool
 
 
 @dataclass(frozen=True)
@@ -60,15 +73,32 @@ def kinds_of(schema: T.StructType, columns: Sequence[str]) -> Kinds:
     return tuple((name, schema[name].dataType) for name in columns)
 
 
-def bounds_told(found: Answer, kinds: Kinds, pipeline: Pipeline) -> list[Bound]:
-    """What every row with a key of the batch fulfils, by the answer to `spans_of`. Empty: any row may have one."""
+def bounds_by(found: Mapping[str, Spread], kinds: Kinds, pipeline: Pipeline) -> list[Bound]:
+    """What every row with a key of the batch fulfils. Empty: any row may have one."""
     keys, bounds = pipeline.target.keys, []
     for name, kind in kinds:
         # Where the pipeline deletes, a null is a tombstone's: what its row has in the column is unknown.
-        if not (pipeline.deletes and found[name]["has_null"]):
+        if not (pipeline.deletes and found[name].has_null):
             # Rows from before a column was declared may have a null in it; no key is null.
-            bounds.append(Bound(name, kind, spans_told(found[name], kind), or_null=name not in keys))
+            bounds.append(Bound(name, kind, found[name].spans, or_null=name not in keys))
     return bounds
+
+
+def spread_held(column: pa.ChunkedArray, kind: T.DataType) -> Spread:
+    """Of a column that this process holds."""
+    held = sorted({value for value in comparable(column) if value is not None})
+    numbers = [prefix_held(value) if isinstance(value, str) else value for value in held]
+    nothing_between = 1 if isinstance(kind, WHOLE) else 0
+    gaps = [(after - before, at) for at, (before, after) in enumerate(pairwise(numbers), start=1)]
+    widest = sorted((each for each in gaps if each[0] > nothing_between), reverse=True)[: SPANS - 1]
+    starts = [0, *sorted(at for _, at in widest), len(held)] if held else []
+    spans = [Span(held[start], held[after - 1]) for start, after in pairwise(starts)]
+    return Spread(spans, has_null=column.null_count > 0)
+
+
+def prefix_held(text: str) -> int:
+    """As `of_prefix`."""
+    return int.from_bytes(text.encode()[:PREFIX].ljust(PREFIX, b"\0"))
 
 
 def spans_of(kinds: Kinds, where: Column) -> Column:
@@ -130,19 +160,21 @@ def ordinal(column: Column, kind: T.DataType) -> Column:
 
 
 def of_prefix(text: Column) -> Column:
-    """The first 14 bytes as one number, in the order of texts: two halves, because conv knows 64 bits."""
-    digits = F.rpad(F.hex(F.substring(text.cast("binary"), 1, 14)), 28, "0")
-    high, low = (F.conv(F.substring(digits, place, 14), 16, 10).cast("decimal(18,0)") for place in (1, 15))
+    """The first bytes as one number, in the order of texts: two halves, because conv knows 64 bits."""
+    digits = F.rpad(F.hex(F.substring(text.cast("binary"), 1, PREFIX)), 2 * PREFIX, "0")
+    high, low = (F.conv(F.substring(digits, place, PREFIX), 16, 10).cast("decimal(18,0)") for place in (1, PREFIX + 1))
     return high * F.lit(2**56).cast("decimal(17,0)") + low
 
 
-def spans_told(found: Answer, kind: T.DataType) -> list[Span]:
-    """A column with nothing but nulls has one that begins nowhere."""
-    return [
+def spread_told(found: Answer, kind: T.DataType) -> Spread:
+    """The answer to `spans_of`. A column with nothing but nulls has a span that begins nowhere; without rows nobody
+    says whether there is a null."""
+    spans = [
         Span(value_told(each["first"], kind), value_told(each["last"], kind))
         for each in found["spans"]
         if "first" in each
     ]
+    return Spread(spans, found.get("has_null", False))
 
 
 def value_told(found: Answer, kind: T.DataType) -> Value:

@@ -4,12 +4,14 @@ With `lineage = true` each row of the table keeps it, in a struct of its own. A 
 A row without any is of unknown origin: it was written before lineage was declared.
 """
 
+import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.ledger.position import Position
+from common.merge.plain import arrow_schema
 from common.merge.quoting import quoted
 from common.read.kafka import RECORD
 from common.settings.pipeline import Pipeline
@@ -34,6 +36,18 @@ def origin(position: Position) -> Column:
     """Of a record that `position`'s transaction read."""
     place = [F.col(f"{RECORD}.{name}") for name in ("topic", "partition", "offset")]
     return _origin(place[0], F.lit(position.topic_id), *place[1:], F.lit(position.epoch), F.lit(position.seq))
+
+
+def origin_held(records: pa.ChunkedArray, position: Position) -> pa.Array:
+    """The same for records that this process holds."""
+    found = records.combine_chunks()
+    ours = {"topic_id": position.topic_id, "epoch": position.epoch, "seq": position.seq}
+    fields = list(arrow_schema(ORIGIN))
+    values = [
+        pa.repeat(pa.scalar(ours[name], kind), len(found)) if name in ours else found.field(name)
+        for name, kind in ((field.name, field.type) for field in fields)
+    ]
+    return pa.StructArray.from_arrays(values, fields=fields)
 
 
 def base_origin(position: Position) -> Column:

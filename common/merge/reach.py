@@ -20,6 +20,9 @@ log = structlog.get_logger()
 # More than that to rewrite, and Delta's MERGE, which first looks which of the candidates it must, is the better way.
 REWRITE_BYTES = 64 * 2**20
 ONE_TASK_BYTES = 4 * 2**20
+# So much is read, joined and written by the driver itself. Files of few bytes can hold many rows, which it has to hold.
+BY_HAND_BYTES = 8 * 2**20
+BY_HAND_ROWS = 1_500_000
 # What only Delta's own commands know how to keep.
 NOT_DIRECT = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 
@@ -31,7 +34,7 @@ class Reach:
     transaction: DirectTransaction
     files: Sequence[File]
 
-    def is_direct(self, changes: DataFrame) -> bool:
+    def is_direct(self, changes: T.StructType) -> bool:
         """Whether these files may be rewritten, or appended to where there are none, in a commit of our own."""
         return fits(changes, self.transaction.schema) and (not self.files or self._is_plain())
 
@@ -39,6 +42,11 @@ class Reach:
     def is_small(self) -> bool:
         """So little that one task rewrites it sooner than several would share it out."""
         return self._bytes <= ONE_TASK_BYTES
+
+    @property
+    def fits_in_memory(self) -> bool:
+        """The driver's own, several times over."""
+        return self._bytes <= BY_HAND_BYTES and self.rows <= BY_HAND_ROWS
 
     @property
     def rows(self) -> int:
@@ -50,14 +58,14 @@ class Reach:
         return sum(file.size for file in self.files)
 
     def _is_plain(self) -> bool:
-        kept_by_delta = any(self.transaction.property(name) == "true" for name in NOT_DIRECT)
+        kept_by_delta = any(self.transaction.setting(name) == "true" for name in NOT_DIRECT)
         has_vectors = any(file.has_deletion_vector for file in self.files)
         return not kept_by_delta and not has_vectors and self._bytes <= REWRITE_BYTES
 
 
-def fits(changes: DataFrame, table: T.StructType) -> bool:
+def fits(changes: T.StructType, table: T.StructType) -> bool:
     """A direct commit casts nothing: where the table was made with other types, the MERGE does it."""
-    kinds = {field.name: field.dataType.simpleString() for field in changes.schema}
+    kinds = {field.name: field.dataType.simpleString() for field in changes}
     return all(kinds.get(field.name, kind) == kind for field in table for kind in [field.dataType.simpleString()])
 
 

@@ -5,7 +5,8 @@ to rewrite them. Where the candidates are known and few, one job rewrites them: 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +16,7 @@ from common.errors import StateError
 from common.jvm import items_of, java, scala_object, scala_seq
 from common.ledger.position import Stamp
 from common.merge.kernel import File
+from common.merge.plain import PlainTable, plain_table
 
 
 class DirectTransaction:
@@ -35,9 +37,14 @@ class DirectTransaction:
     def version(self) -> int:
         return int(self._txn.readVersion())
 
-    @property
+    @cached_property
     def schema(self) -> T.StructType:
-        return T.StructType.fromJson(json.loads(self._txn.metadata().schema().json()))
+        return T.StructType.fromJson(json.loads(self._metadata["schemaString"]))
+
+    @cached_property
+    def _metadata(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._txn.metadata().json())["metaData"]
+        return found
 
     @property
     def files_written(self) -> int:
@@ -47,9 +54,14 @@ class DirectTransaction:
     def bytes_written(self) -> int:
         return sum(int(added.size()) for added in self._written)
 
-    def property(self, name: str) -> str | None:
-        found = self._txn.metadata().configuration().get(name)
-        return str(found.get()) if found.isDefined() else None
+    def setting(self, name: str) -> str | None:
+        found: str | None = self._metadata["configuration"].get(name)
+        return found
+
+    def plain_table(self) -> PlainTable:
+        """What has to be known to write its files without Delta; NotPlainError where only Delta should."""
+        protocol = json.loads(self._txn.protocol().json())["protocol"]
+        return plain_table(self._metadata, protocol, self.schema)
 
     def fence(self, stamp: Stamp) -> None:
         """A rival under the same id becomes a conflict too. Delta rebuilds the table's state for it."""
@@ -68,7 +80,15 @@ class DirectTransaction:
     def write(self, rows: DataFrame) -> int:
         """New files, which nobody sees before the commit. Gives how many rows Delta has counted in them."""
         self._written = items_of(self._txn.writeFiles(rows._jdf))
-        return sum(int(added.numLogicalRecords().get()) for added in self._written)
+        return self._rows_written
+
+    def adopt(self, entries: Iterable[Mapping[str, Any]]) -> int:
+        """New files that somebody else has written, by their entries for the log. Gives how many rows Delta reads in
+        these, as it does for those that it writes itself."""
+        self._written = [self._action("add", entry) for entry in entries]
+        # Delta would tell of an append what it has written itself.
+        self._tell({"numFiles": self.files_written, "numOutputRows": self._rows_written})
+        return self._rows_written
 
     def commit(self, stamp: Stamp, removed: Sequence[File], metrics: Mapping[str, int] | None) -> None:
         """Rows and transaction in one. With metrics it is a MERGE in the table's history, without them an append."""
@@ -77,8 +97,16 @@ class DirectTransaction:
         operation = self._append() if metrics is None else self._merge(metrics)
         self._txn.commit(scala_seq(self._spark, [txn, *gone, *self._written]), operation)
 
-    def _merge(self, metrics: Mapping[str, int]) -> Any:
+    @property
+    def _rows_written(self) -> int:
+        return sum(int(added.numLogicalRecords().get()) for added in self._written)
+
+    def _tell(self, metrics: Mapping[str, int]) -> None:
+        """In the table's history."""
         self._txn.registerSQLMetrics(self._spark._jsparkSession, self._scala_map(metrics))
+
+    def _merge(self, metrics: Mapping[str, int]) -> Any:
+        self._tell(metrics)
         operation = java(self._spark, "org.apache.spark.sql.delta.DeltaOperations$Merge")
         nobody = scala_seq(self._spark, [])
         return operation(*[self._nothing] * 4, nobody, nobody, nobody)

@@ -1,5 +1,6 @@
 """The way of one batch, called by both drivers: read, judge, account, and one commit of rows and position."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from py4j.protocol import Py4JError
@@ -15,11 +16,12 @@ from common.errors import AlluviumError, StateError
 from common.faults import fault_point
 from common.ledger.delta import open_ledger
 from common.ledger.position import Position
-from common.merge.bounds import bounds_told
-from common.pipeline.commit import Accounted, Committed, Step, changes_of, commit
+from common.merge.bounds import bounds_by
+from common.pipeline.changes import Changes, changes_of
+from common.pipeline.commit import Accounted, Committed, Step, commit
 from common.pipeline.few import FEW_RECORDS, planned_for
 from common.pipeline.judge import with_fates, with_fates_of_records
-from common.pipeline.questions import Materialised, materialised
+from common.pipeline.questions import InMemory, InSpark, Materialised
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, starting_offsets
 from common.read.kafka import RECORD
@@ -63,8 +65,11 @@ class Settling:
     check_pruning: bool = False
 
 
-def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataFrame, times: StageTimes) -> BatchResult:
-    """Settle `rows`, which are those of `planned`, as the transaction after `position`.
+def run_batch(
+    settling: Settling, position: Position, planned: Plan, rows: DataFrame, times: StageTimes, *, fetched: bool = False
+) -> BatchResult:
+    """Settle `rows`, which are those of `planned`, as the transaction after `position`. What was `fetched` by this
+    process is little enough for it to hold.
 
     The session is the rows' own: in foreachBatch it is a clone, and MERGE reads the transaction from the session
     that owns the table.
@@ -75,14 +80,14 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
     with planned_for(spark, planned.records):
         with times.stage("read"):
-            read = read_and_judge(in_one_task(rows, planned), settling, planned)
+            read = read_and_judge(in_one_task(rows, planned), settling, planned, InMemory if fetched else InSpark)
         fault_point("read")
         with times.stage("account"):
             check_plan(planned, position.offsets)
-            accounted, gaps = account(settling, planned, read, changes_of(read.rows, step))
+            accounted, gaps = account(settling, planned, read, changes_of(read, settling.pipeline, following))
     fault_point("accounted")
     ledger = open_ledger(spark, settling.table.uri, settling.pipeline.name)
-    committed = commit(step, ledger, accounted, times)
+    committed = commit(spark, step, ledger, accounted, times)
     fault_point("checked")
     with times.stage("copy"):
         ledger.copy(following)
@@ -90,17 +95,17 @@ def run_batch(settling: Settling, position: Position, planned: Plan, rows: DataF
     return BatchResult(following, planned, accounted.fates, gaps, committed, times.seconds())
 
 
-def account(settling: Settling, planned: Plan, read: Materialised, changes: DataFrame) -> tuple[Accounted, int]:
+def account(settling: Settling, planned: Plan, read: Materialised, changes: Changes) -> tuple[Accounted, int]:
     """Every planned offset explained, from the rows themselves: the fates, and the gaps. Nothing is written yet."""
     refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
     pipeline, answers = settling.pipeline, read.answers()
     check_tally(answers.tally, planned)
-    gaps = check_gaps(read.rows, answers.tally, planned, settling.topic)
+    gaps = check_gaps(lambda: read.rows, answers.tally, planned, settling.topic)
     check_keys(answers.unclear, pipeline)
     fates = totals(answers.tally)
     refuse_too_many_bad(fates, pipeline.quality.max_bad_ratio)
-    bounds = bounds_told(answers.spans, answers.kinds, pipeline) if fates[MERGE] else []
-    return Accounted(read.rows, changes, fates, bounds), gaps
+    bounds = bounds_by(answers.spreads, answers.kinds, pipeline) if fates[MERGE] else []
+    return Accounted(read, changes, fates, bounds), gaps
 
 
 def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
@@ -114,20 +119,24 @@ def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
     return rows.coalesce(1).limit(planned.records + 1)
 
 
-def read_and_judge(rows: DataFrame, settling: Settling, planned: Plan) -> Materialised:
+def read_and_judge(
+    rows: DataFrame, settling: Settling, planned: Plan, keep: Callable[[DataFrame, Pipeline], Materialised]
+) -> Materialised:
     """Judged again where the decoder has met what it did not know, from the rows that were read: not from the topic."""
     pipeline, decoder = settling.pipeline, settling.decoder
-    read = read_once(with_fates(rows, pipeline, decoder), settling, planned)
-    informed = decoder.informed_by(read.rows)
+    read = read_once(with_fates(rows, pipeline, decoder), settling, planned, keep)
+    informed = decoder.informed_by(lambda: read.rows)
     if informed is None:
         return read
-    return materialised(with_fates_of_records(read.rows.select(RECORD), pipeline, informed), pipeline, planned)
+    return keep(with_fates_of_records(read.rows.select(RECORD), pipeline, informed), pipeline)
 
 
-def read_once(judged: DataFrame, settling: Settling, planned: Plan) -> Materialised:
+def read_once(
+    judged: DataFrame, settling: Settling, planned: Plan, keep: Callable[[DataFrame, Pipeline], Materialised]
+) -> Materialised:
     """Another read of the same range could meet a log that retention has shortened meanwhile."""
     try:
-        return materialised(judged, settling.pipeline, planned)
+        return keep(judged, settling.pipeline)
     except (PySparkException, Py4JError):
         refuse_unreadable(settling, planned.start)
         raise

@@ -25,7 +25,6 @@ from common.account.outcome import FilesTouched, Outcome, check_outcome, files_t
 from common.account.tally import unbalanced
 from common.account.times import StageTimes
 from common.divide.fate import FATE, FOLDED, LATE, MERGE, QUARANTINED
-from common.divide.tombstone import DELETED
 from common.errors import AlluviumError, StateError
 from common.faults import fault_point
 from common.ledger.delta import transaction
@@ -44,6 +43,8 @@ from common.merge.side_tables import (
     rows_appended,
     undo_provisional,
 )
+from common.pipeline.changes import Changes
+from common.pipeline.questions import Materialised
 from common.pipeline.ways import Prospect, Task, Way
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
@@ -79,8 +80,8 @@ class Accounted:
     """A batch of which every row is explained: all of them with their fates, what the MERGE gets of them, and where in
     the table that can be."""
 
-    judged: DataFrame
-    changes: DataFrame
+    judged: Materialised
+    changes: Changes
     fates: dict[str, int]
     bounds: Sequence[Bound]
 
@@ -97,12 +98,12 @@ class Committed:
     files: FilesTouched
 
 
-def commit(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> Committed:
+def commit(spark: SparkSession, step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> Committed:
     """Side tables first, the table last: its commit is the moment at which the batch has happened."""
-    with commit_lock(step.table), written_beside(step, ledger, batch, times):
+    with commit_lock(step.table), written_beside(spark, step, ledger, batch, times):
         files = ledger.files()
         with times.stage("merge"):
-            prospect = commit_with_retries(step, ledger, batch)
+            prospect = commit_with_retries(spark, step, ledger, batch)
     fault_point("committed")
     with times.stage("check"):
         metrics = ledger.metrics(step.after)
@@ -112,7 +113,9 @@ def commit(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> C
 
 
 @contextmanager
-def written_beside(step: Step, ledger: Ledger, batch: Accounted, times: StageTimes) -> Iterator[None]:
+def written_beside(
+    spark: SparkSession, step: Step, ledger: Ledger, batch: Accounted, times: StageTimes
+) -> Iterator[None]:
     """What belongs beside the table stands there while the commit is tried, and goes again if that fails."""
     writes = side_writes(step, ledger, batch)
     if not writes:
@@ -120,7 +123,7 @@ def written_beside(step: Step, ledger: Ledger, batch: Accounted, times: StageTim
         return
     # Not only before the commit: beside the table, rows under a rival's number could not be told from the rival's own.
     refuse_moved(ledger, step.before)
-    with undone_on_failure(batch.judged.sparkSession, step.table, ledger):
+    with undone_on_failure(spark, step.table, ledger):
         with times.stage("beside"):
             for write in writes:
                 write()
@@ -140,23 +143,16 @@ def undone_on_failure(spark: SparkSession, table: Location, ledger: Ledger) -> I
         raise
 
 
-def changes_of(judged: DataFrame, step: Step) -> DataFrame:
-    """What the MERGE gets: one row a key, with its columns, whether it deletes, and where it comes from."""
-    flags = [DELETED] if step.pipeline.deletes else []
-    lineage = [origin(step.after).alias(LINEAGE)] if step.pipeline.target.lineage else []
-    return judged.where(F.col(FATE) == MERGE).select(*step.pipeline.columns, *flags, *lineage)
-
-
 def side_writes(step: Step, ledger: Ledger, batch: Accounted) -> list[Callable[[], None]]:
     """In their order. Mostly none: nothing is turned away, and nothing deleted."""
     late, fates = step.pipeline.late, batch.fates
     writes: list[Callable[[], None]] = []
     if step.pipeline.deletes and fates[MERGE]:
-        writes.append(lambda: remember(step, ledger, batch.judged))
+        writes.append(lambda: remember(step, ledger, batch.judged.rows))
     if fates[QUARANTINED]:
-        writes.append(lambda: quarantine(step, ledger, batch.judged, fates[QUARANTINED]))
+        writes.append(lambda: quarantine(step, ledger, batch.judged.rows, fates[QUARANTINED]))
     if fates[LATE] and late is not None and late.action == "keep":
-        writes.append(lambda: keep_late(step, ledger, batch.judged, fates[LATE]))
+        writes.append(lambda: keep_late(step, ledger, batch.judged.rows, fates[LATE]))
     return writes
 
 
@@ -187,12 +183,12 @@ def remember(step: Step, ledger: Ledger, judged: DataFrame) -> None:
     fault_point("forgotten")
 
 
-def refuse_strays(task: Task) -> None:
+def refuse_strays(spark: SparkSession, task: Task) -> None:
     """The proof that pruned and unpruned give the same table, on the user's own data: no row with a key of the batch
     lies outside of its bounds. It reads the whole table."""
     keys = task.pipeline.target.keys
-    table = DeltaTable.forPath(task.changes.sparkSession, task.table.uri)
-    for row in strays(table, task.changes, keys, task.bounds).limit(1).collect():
+    table = DeltaTable.forPath(spark, task.table.uri)
+    for row in strays(table, task.changes.frame, keys, task.bounds).limit(1).collect():
         raise StateError(
             f"key {key_of(row, keys)} has a row outside of its batch's bounds: "
             "a column of target.prune_by has changed for it",
@@ -200,15 +196,14 @@ def refuse_strays(task: Task) -> None:
         )
 
 
-def commit_with_retries(step: Step, ledger: Ledger, batch: Accounted) -> Prospect:
+def commit_with_retries(spark: SparkSession, step: Step, ledger: Ledger, batch: Accounted) -> Prospect:
     """The same rows until they are in, or until it is clear that they cannot be. Gives what the table held for them."""
-    spark = batch.changes.sparkSession
-    task = Task(step.table, step.pipeline, batch.changes, batch.to_merge, batch.bounds, step.after)
+    task = Task(spark, step.table, step.pipeline, batch.changes, batch.to_merge, batch.bounds, step.after)
     for attempt in range(1, ATTEMPTS + 1):
         refuse_moved(ledger, step.before)
         ensure_lineage(spark, step.table.uri, step.pipeline)
         if step.check_pruning and batch.bounds:
-            refuse_strays(task)
+            refuse_strays(spark, task)
         fault_point("merge")
         try:
             # Anew for each attempt: what a rival has written meanwhile may hold a key of the batch.

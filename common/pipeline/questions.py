@@ -1,68 +1,73 @@
-"""What the accounts ask of a batch: of a few records in the very job that reads them, of many in a query of its own."""
+"""A batch that was read once and judged, and what the accounts ask of it: by this process of a few rows, or Spark."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from typing import Protocol
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
-from common.account.keys import an_unclear_key, unclear_of, with_rivals
-from common.account.tally import PartitionTally, count_fates, each_fate, tally, tally_of_each
-from common.ask import Answer, Watch, ask, in_words
+from common.account.held import MISROUTED, tally_held, unclear_held
+from common.account.keys import an_unclear_key
+from common.account.tally import PartitionTally, count_fates, is_misrouted, tally
+from common.ask import Answer, ask
 from common.divide.fate import FATE, MERGE
-from common.merge.bounds import Kinds, kinds_of, spans_of
-from common.pipeline.few import FEW_RECORDS
-from common.plan.offsets import Plan
+from common.merge.bounds import Kinds, Spread, kinds_of, spans_of, spread_held, spread_told
 from common.settings.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Of each partition its tally, at most one key that is not clear, and the spans of the prune columns."""
+    """Of each partition its tally, at most one key that is not clear, and where the prune columns' values lie."""
 
     tally: Mapping[int, PartitionTally]
     unclear: Sequence[Answer]
-    spans: Answer
+    spreads: Mapping[str, Spread]
     kinds: Kinds
 
 
-@dataclass(frozen=True)
-class Materialised:
-    """Rows that were read once, and what there is to be said of all of them."""
+class Materialised(Protocol):
+    """Rows that were read once."""
 
-    rows: DataFrame
-    answers: Callable[[], Answers]
+    @property
+    def schema(self) -> T.StructType: ...
 
+    @property
+    def rows(self) -> DataFrame: ...
 
-def materialised(judged: DataFrame, pipeline: Pipeline, planned: Plan) -> Materialised:
-    if planned.records <= FEW_RECORDS:
-        return watched(judged, pipeline)
-    rows = judged.localCheckpoint()
-    return Materialised(rows, lambda: asked(rows, pipeline))
+    @property
+    def held(self) -> pa.Table | None:
+        """The same rows in this process, where it has them."""
 
-
-def asked(rows: DataFrame, pipeline: Pipeline) -> Answers:
-    kinds = kinds_of(rows.schema, pipeline.target.prune_by)
-    questions = {"fates": count_fates(rows, pipeline), "unclear": an_unclear_key(rows, pipeline)}
-    if kinds:
-        questions["spans"] = rows.agg(spans_to_merge(kinds).alias("spans"))
-    found = ask(questions)
-    spans = found["spans"][0]["spans"] if kinds else {}
-    return Answers(tally(found["fates"]), found["unclear"], spans, kinds)
+    def answers(self) -> Answers: ...
 
 
-def watched(judged: DataFrame, pipeline: Pipeline) -> Materialised:
-    watch, schema = Watch(), judged.schema
-    kinds = kinds_of(schema, pipeline.target.prune_by)
-    passing = watch.on(with_rivals(judged, pipeline), all_answers(pipeline, kinds)).select(*schema.names)
-    return Materialised(passing.localCheckpoint(), lambda: read_off(watch.answer(), kinds))
+class InSpark:
+    """Kept where they were judged."""
 
+    held = None
 
-@cache
-def all_answers(pipeline: Pipeline, kinds: Kinds) -> Column:
-    fates, unclear, spans = each_fate(pipeline), unclear_of(pipeline), spans_to_merge(kinds)
-    return in_words(fates.alias("fates"), unclear.alias("unclear"), spans.alias("spans"))
+    def __init__(self, judged: DataFrame, pipeline: Pipeline) -> None:
+        self.rows = judged.localCheckpoint()
+        self.schema = self.rows.schema
+        self._pipeline = pipeline
+
+    def answers(self) -> Answers:
+        kinds = kinds_of(self.schema, self._pipeline.target.prune_by)
+        questions = {
+            "fates": count_fates(self.rows, self._pipeline),
+            "unclear": an_unclear_key(self.rows, self._pipeline),
+        }
+        if kinds:
+            questions["spans"] = self.rows.agg(spans_to_merge(kinds).alias("spans"))
+        found = ask(questions)
+        spans = found["spans"][0]["spans"] if kinds else {}
+        spreads = {name: spread_told(spans[name], kind) for name, kind in kinds}
+        return Answers(tally(found["fates"]), found["unclear"], spreads, kinds)
 
 
 @cache
@@ -70,6 +75,26 @@ def spans_to_merge(kinds: Kinds) -> Column:
     return spans_of(kinds, F.col(FATE) == MERGE)
 
 
-def read_off(found: Answer, kinds: Kinds) -> Answers:
-    unclear = [found["unclear"]] if "unclear" in found else []
-    return Answers(tally_of_each(found["fates"]), unclear, found["spans"], kinds)
+class InMemory:
+    """Held by this process: to keep and to count them in Spark would take longer than all that is done with them."""
+
+    def __init__(self, judged: DataFrame, pipeline: Pipeline) -> None:
+        self.schema = judged.schema
+        self.held = judged.select("*", misrouted(pipeline)).toArrow()
+        self._spark, self._pipeline = judged.sparkSession, pipeline
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """For what Spark has to do with them after all, in one task: they are few."""
+        return self._spark.createDataFrame(self.held.drop_columns(MISROUTED), self.schema).coalesce(1)
+
+    def answers(self) -> Answers:
+        kinds = kinds_of(self.schema, self._pipeline.target.prune_by)
+        to_merge = self.held.filter(pc.equal(self.held[FATE], MERGE))
+        spreads = {name: spread_held(to_merge[name], kind) for name, kind in kinds}
+        return Answers(tally_held(self.held), unclear_held(self.held, self._pipeline), spreads, kinds)
+
+
+@cache
+def misrouted(pipeline: Pipeline) -> Column:
+    return is_misrouted(pipeline).alias(MISROUTED)

@@ -97,7 +97,7 @@ class Replayer:
     def _judged(self, sent: DataFrame) -> DataFrame:
         pipeline, newest = self._pipeline, newest_reading(self._pipeline)
         judged = with_fates_of_records(sent, pipeline, self._decoder, newest)
-        informed = self._decoder.informed_by(judged)
+        informed = self._decoder.informed_by(lambda: judged)
         return judged if informed is None else with_fates_of_records(sent, pipeline, informed, newest)
 
     def execute(self, plan: ReplayPlan, *, overwrite: bool) -> Outcome:

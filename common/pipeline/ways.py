@@ -3,23 +3,33 @@
 Each is prepared first, which tells what it will do, and commits nothing before it is told to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+import pyarrow as pa
+import structlog
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from common.account.tally import unbalanced
+from common.errors import first_line
 from common.ledger.position import Stamp
 from common.merge.bounds import Bound, sql_of
+from common.merge.by_hand import merge_by_hand
+from common.merge.kernel import File
+from common.merge.plain import NotPlainError
 from common.merge.reach import Reach, reach
-from common.merge.rewrite import ABSENT, COPY, DELETE, INSERT, SUPERSEDED, UPDATE, Rewritten, added, rewritten
+from common.merge.rewrite import ABSENT, ACTIONS, COPY, DELETE, INSERT, SUPERSEDED, UPDATE, Rewritten, added, rewritten
 from common.merge.transaction import DirectTransaction
 from common.merge.upsert import Upsert, count_absent, count_superseded, merge_latest, upsert_of
+from common.pipeline.changes import Changes
 from common.pipeline.few import FEW_RECORDS, planned_for
 from common.settings.locations import Location
-from common.settings.pipeline import Pipeline
+from common.settings.pipeline import POSITION, Pipeline
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -59,49 +69,80 @@ class ByMerge:
         merge_latest(self._table, self._changes, self._upsert, self._bound)
 
 
-class Directly:
-    """One job that rewrites the candidate files, or appends where there are none, and a commit of our own."""
+@dataclass(frozen=True)
+class Made:
+    """New files of which nobody knows yet: how many rows stand in them, how many of these are only copied, what the
+    changes did, and the candidates that the new files replace."""
 
-    def __init__(self, found: Reach, changes: DataFrame, upsert: Upsert, *, to_merge: int) -> None:
-        self._found = found
-        with planned_for(changes.sparkSession, to_merge, found.rows):
-            result = self._result(changes, upsert, is_small=found.is_small and to_merge <= FEW_RECORDS)
-            written = found.transaction.write(result.rows)
-        self._counts = counts = result.counts()
-        stay = counts[COPY] + counts[INSERT] + counts[UPDATE] + counts[SUPERSEDED]
-        if written != stay:
-            raise unbalanced(f"{stay} rows were to be written, Delta has counted {written}")
-        explained = sum(counts.values()) - counts[COPY]
+    rows: int
+    copied: int
+    actions: Mapping[str, int]
+    replaced: Sequence[File]
+
+
+class Directly:
+    """New files instead of the candidates, or beside the others where there are none, in a commit of our own."""
+
+    def __init__(self, found: Reach, made: Made, *, to_merge: int) -> None:
+        self._transaction, self._made = found.transaction, made
+        stay = made.copied + made.actions[INSERT] + made.actions[UPDATE]
+        if made.rows != stay:
+            raise unbalanced(f"{stay} rows were to be written, Delta has counted {made.rows}")
+        explained = sum(made.actions.values())
         if explained != to_merge:
             raise unbalanced(f"{to_merge} rows were to be merged, {explained} found what to do")
-        self.prospect = Prospect(len(found.files), superseded=counts[SUPERSEDED], absent=counts[ABSENT])
-
-    def _result(self, changes: DataFrame, upsert: Upsert, *, is_small: bool) -> Rewritten:
-        """A little is joined and written by one task, and becomes one file for each partition of the table."""
-        if not self._found.files:
-            return added(changes.coalesce(1) if is_small else changes, upsert)
-        stand = self._found.transaction.read(self._found.files)
-        if not is_small:
-            return rewritten(stand, changes, upsert)
-        # Few changes fit into a hash table; for a merge join the files would have to be sorted.
-        return rewritten(stand.coalesce(1), changes.coalesce(1).hint("shuffle_hash"), upsert)
+        self._is_append = not found.files
+        self.prospect = Prospect(len(found.files), made.actions[SUPERSEDED], made.actions[ABSENT])
 
     def commit(self, stamp: Stamp) -> None:
-        self._found.transaction.commit(stamp, self._found.files, self._metrics() if self._found.files else None)
+        self._transaction.commit(stamp, self._made.replaced, None if self._is_append else self._metrics())
 
     def _metrics(self) -> dict[str, int]:
-        counts, removed = self._counts, self._found.files
+        actions, removed = self._made.actions, self._made.replaced
         return {
-            "operationNumSourceRows": sum(counts.values()) - counts[COPY],
-            "numTargetRowsInserted": counts[INSERT],
-            "numTargetRowsUpdated": counts[UPDATE],
-            "numTargetRowsDeleted": counts[DELETE],
-            "numTargetRowsCopied": counts[COPY] + counts[SUPERSEDED],
+            "operationNumSourceRows": sum(actions.values()),
+            "numTargetRowsInserted": actions[INSERT],
+            "numTargetRowsUpdated": actions[UPDATE],
+            "numTargetRowsDeleted": actions[DELETE],
+            "numTargetRowsCopied": self._made.copied,
             "numTargetFilesRemoved": len(removed),
-            "numTargetFilesAdded": self._found.transaction.files_written,
+            "numTargetFilesAdded": self._transaction.files_written,
             "numTargetBytesRemoved": sum(file.size for file in removed),
-            "numTargetBytesAdded": self._found.transaction.bytes_written,
+            "numTargetBytesAdded": self._transaction.bytes_written,
         }
+
+
+def made_by_spark(found: Reach, changes: DataFrame, upsert: Upsert, *, to_merge: int) -> Made:
+    """One job, which rewrites all candidates."""
+    with planned_for(changes.sparkSession, to_merge, found.rows):
+        result = joined(found, changes, upsert, is_small=found.is_small and to_merge <= FEW_RECORDS)
+        rows = found.transaction.write(result.rows)
+    counts = result.counts()
+    copied = counts.pop(COPY) + counts[SUPERSEDED]
+    return Made(rows, copied, counts, found.files)
+
+
+def joined(found: Reach, changes: DataFrame, upsert: Upsert, *, is_small: bool) -> Rewritten:
+    """A little is joined and written by one task, and becomes one file for each partition of the table."""
+    if not found.files:
+        return added(changes.coalesce(1) if is_small else changes, upsert)
+    stand = found.transaction.read(found.files)
+    if not is_small:
+        return rewritten(stand, changes, upsert)
+    # Few changes fit into a hash table; for a merge join the files would have to be sorted.
+    return rewritten(stand.coalesce(1), changes.coalesce(1).hint("shuffle_hash"), upsert)
+
+
+def made_by_hand(found: Reach, folder: Path, changes: pa.Table, upsert: Upsert, sequence: str | None) -> Made | None:
+    """Without a job; None where Spark has to do it, which then meets what is wrong with the disk in its own way."""
+    try:
+        table = found.transaction.plain_table()
+        result = merge_by_hand(folder, table, found.files, changes, upsert, sequence)
+    except (NotPlainError, OSError, pa.ArrowException) as error:
+        log.info("Spark writes this batch", reason=first_line(error))
+        return None
+    actions = {action: result.actions.count(action) for action in ACTIONS if action != COPY}
+    return Made(found.transaction.adopt(result.written), result.copied, actions, result.replaced)
 
 
 class OnlyPosition:
@@ -119,24 +160,32 @@ class OnlyPosition:
 class Task:
     """One batch to commit: its changes, one row a key, and where they belong."""
 
+    spark: SparkSession
     table: Location
     pipeline: Pipeline
-    changes: DataFrame
+    changes: Changes
     to_merge: int
     bounds: Sequence[Bound]
     stamp: Stamp
 
     def prepare(self) -> Way:
         """By the cheapest way that the table allows, on its newest version."""
-        spark, path = self.changes.sparkSession, self.table.uri
+        spark, path = self.spark, self.table.uri
         if not self.to_merge:
             return OnlyPosition(self._fenced(DirectTransaction(spark, path)))
         upsert, found = upsert_of(self.pipeline), reach(spark, path, self.bounds)
-        if found is not None and found.is_direct(self.changes):
+        if found is not None and found.is_direct(self.changes.schema):
             self._fenced(found.transaction)
-            return Directly(found, self.changes, upsert, to_merge=self.to_merge)
+            return Directly(found, self._made(found, upsert), to_merge=self.to_merge)
         table = DeltaTable.forPath(spark, path)
-        return ByMerge(table, self.changes, upsert, self.pipeline, sql_of(self.bounds) or None)
+        return ByMerge(table, self.changes.frame, upsert, self.pipeline, sql_of(self.bounds) or None)
+
+    def _made(self, found: Reach, upsert: Upsert) -> Made:
+        made, folder, held = None, self.table.local, self.changes.held
+        if folder is not None and held is not None and found.fits_in_memory:
+            sequence = self.pipeline.target.sequence
+            made = made_by_hand(found, folder, held, upsert, None if sequence == POSITION else sequence)
+        return made or made_by_spark(found, self.changes.frame, upsert, to_merge=self.to_merge)
 
     def _fenced(self, transaction: DirectTransaction) -> DirectTransaction:
         """Where a lock keeps rivals out there is no need for it; elsewhere it costs what it costs."""

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 
 from common.decode.choice import decoder_of
 from common.pipeline.judge import with_columns, with_fates
-from common.pipeline.questions import asked
+from common.pipeline.questions import InSpark
 from common.plan.broker import Topic
 from common.read.kafka import as_records, read_range
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
@@ -140,7 +140,7 @@ def steps_of_many(stage: Stage, topic: Topic, sent: Sent) -> Mapping[str, Callab
         "with a verdict": lambda: computed(with_columns(as_records(rows()), declared, decoder)),
         "folded, one row a key": lambda: computed(judged()),
         "materialised": lambda: judged().localCheckpoint(),
-        "accounted for": lambda: asked(judged().localCheckpoint(), declared),
+        "accounted for": lambda: InSpark(judged(), declared).answers(),
         "beside them, decoded by from_json": lambda: computed(decoded(spark, topic, sent.planned)),
     }
 

@@ -19,11 +19,14 @@ from common.errors import StateError
 from common.jvm import java
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import Position
+from common.merge import reach as reach_module
 from common.merge.bounds import sql_of
 from common.merge.origin import LINEAGE, ORIGIN
 from common.merge.reach import Reach, reach
 from common.merge.transaction import DirectTransaction
 from common.merge.upsert import upsert_of
+from common.pipeline import ways
+from common.pipeline.changes import Changes
 from common.pipeline.few import FEW_ROWS, planned_for
 from common.pipeline.ways import ByMerge, Directly, OnlyPosition, Task, Way
 from common.settings.locations import location
@@ -39,6 +42,16 @@ WAYS = {
     "with lineage": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "lineage": True}),
     "lineage given up": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
 }
+
+
+@pytest.fixture(params=["by hand", "by spark"], autouse=True)
+def hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Who writes the files of a direct commit; the other one must not."""
+    if request.param == "by spark":
+        monkeypatch.setattr(reach_module, "BY_HAND_BYTES", -1)
+    else:
+        monkeypatch.setattr(ways, "made_by_spark", None)
+    return str(request.param)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -60,7 +73,7 @@ def test_the_direct_way_gives_what_the_merge_gives(spark: SparkSession, tmp_path
             table = location(str(tmp_path / name))
             bounds = bounds_of(changes, declared)
             if name == "direct":
-                way_there: Way = Task(table, declared, changes, len(numbers), bounds, stamp).prepare()
+                way_there: Way = Task(spark, table, declared, given(changes), len(numbers), bounds, stamp).prepare()
                 assert isinstance(way_there, Directly)
             else:
                 target = DeltaTable.forPath(spark, table.uri)
@@ -84,6 +97,10 @@ def changes_to(spark: SparkSession, declared: Pipeline, numbers: list[int], chan
     return (changes if declared.deletes else changes.drop(DELETED)).localCheckpoint()
 
 
+def given(changes: DataFrame) -> Changes:
+    return Changes(changes.schema, lambda: changes, changes.toArrow())
+
+
 def stamped(seq: int) -> Position:
     return Position("trial", 1, seq, "t", "id", {0: seq}, "run")
 
@@ -97,7 +114,7 @@ def prepared(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: st
     changes = spark.createDataFrame(rows, schema).localCheckpoint()
     declared = WAYS["by position"]
     bounds = bounds_of(changes, declared)
-    return Task(location(str(path)), declared, changes, len(rows), bounds, stamped(1)).prepare()
+    return Task(spark, location(str(path)), declared, given(changes), len(rows), bounds, stamped(1)).prepare()
 
 
 @pytest.mark.parametrize(
@@ -106,8 +123,10 @@ def prepared(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: st
     ids=["change feed", "row tracking"],
 )
 def test_what_only_delta_knows_how_to_keep_is_left_to_its_merge(
-    spark: SparkSession, tmp_path: Path, properties: dict[str, str]
+    spark: SparkSession, tmp_path: Path, properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if "delta.enableRowTracking" in properties:  # New rows get their numbers from Delta's own writer.
+        monkeypatch.undo()
     table_of(spark, tmp_path, **properties)
     assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), ByMerge)
     assert isinstance(prepared(spark, tmp_path, (7, "a", 1.5)), Directly)

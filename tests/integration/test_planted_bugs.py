@@ -13,13 +13,12 @@ from pyspark.sql import functions as F
 from common.account.outcome import CommitMismatch
 from common.account.tally import AccountingError
 from common.account.times import StageTimes
-from common.ask import Watch
 from common.decode.json import JsonDecoder
 from common.drivers.start import Inputs, Start, start_from_table
 from common.ledger.ledger import Ledger
 from common.merge import side_tables
 from common.merge.upsert import by_sequence
-from common.pipeline import batch, judge, questions, ways
+from common.pipeline import batch, judge, ways
 from common.plan.broker import Topic
 from common.plan.offsets import Plan
 from common.read.kafka import read_range
@@ -41,8 +40,9 @@ class Scene:
     def rows(self) -> DataFrame:
         return read_range(self.trial.spark, self.trial.inputs().topic, self.planned)
 
-    def settle(self, rows: DataFrame) -> None:
-        batch.run_batch(self.start.settling, self.start.position, self.planned, rows, StageTimes())
+    def settle(self, rows: DataFrame, accounts: str = "few") -> None:
+        settling, position, is_few = self.start.settling, self.start.position, accounts == "few"
+        batch.run_batch(settling, position, self.planned, rows, StageTimes(), fetched=is_few)
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +55,9 @@ def scene(spark: SparkSession, broker: Broker, loaded: Path, tmp_path_factory: p
 
 
 @pytest.fixture(params=["few", "many"])
-def accounts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted while the records are read, as for a few of them, and by a query of its own, as for many."""
-    if request.param == "many":
-        monkeypatch.setattr(questions, "FEW_RECORDS", 0)
+def accounts(request: pytest.FixtureRequest) -> str:
+    """Held and counted by this process, as a few records are, and by queries, as for many."""
+    return str(request.param)
 
 
 def without(offset: int) -> Bug:
@@ -100,10 +99,9 @@ def nothing_was_written(trial: Trial) -> bool:
     ],
     ids=["lost", "last lost", "doubled", "wrong offset", "wrong partition"],
 )
-@pytest.mark.usefixtures("accounts")
-def test_a_bug_in_reading(scene: Scene, bug: Bug, said: str) -> None:
+def test_a_bug_in_reading(scene: Scene, accounts: str, bug: Bug, said: str) -> None:
     with pytest.raises(AccountingError, match=said):
-        scene.settle(bug(scene.rows()))
+        scene.settle(bug(scene.rows()), accounts)
     assert nothing_was_written(scene.trial)
 
 
@@ -127,20 +125,13 @@ def test_a_bug_in_reading(scene: Scene, bug: Bug, said: str) -> None:
         ("with_fate", with_("_fate", {1: "merge", 2: "folded"}), "key id=11, part=b: an older row"),
     ],
 )
-@pytest.mark.usefixtures("accounts")
-def test_a_bug_in_judging(scene: Scene, monkeypatch: pytest.MonkeyPatch, stage: str, bug: Bug, said: str) -> None:
+def test_a_bug_in_judging(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, accounts: str, stage: str, bug: Bug, said: str
+) -> None:
     place: Any = JsonDecoder if stage == "with_event" else judge
     monkeypatch.setattr(place, stage, after(getattr(place, stage), bug))
     with pytest.raises(AccountingError, match=said):
-        scene.settle(scene.rows())
-    assert nothing_was_written(scene.trial)
-
-
-def test_a_count_that_was_lost_on_its_way(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when a task that has stored its rows fails and is tried again: they are not counted once more."""
-    monkeypatch.setattr(Watch, "answer", lambda _: {"fates": [], "spans": {}})
-    with pytest.raises(AccountingError, match="4 offsets were counted as missing, 0 are"):
-        scene.settle(scene.rows())
+        scene.settle(scene.rows(), accounts)
     assert nothing_was_written(scene.trial)
 
 

@@ -12,12 +12,12 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from common.errors import ConfigurationError, StateError
-from common.merge.bounds import SPANS, Bound, spans_told, sql_of
+from common.merge.bounds import SPANS, Bound, sql_of
 from common.merge.kernel import File, Kernel
 from common.merge.transaction import DirectTransaction
 from common.pipeline.expressions import check_expressions
 from common.pipeline.run_report import Files, read_report
-from tests.support.bounds import ask_spans, bounds_of
+from tests.support.bounds import bounds_of, spreads_of
 from tests.support.trial import Trial, event, pipeline, tombstone
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -106,11 +106,10 @@ def test_the_widest_gaps_divide_the_ranges(spark: SparkSession) -> None:
     near = [1, 2, 3, 10, None]
     far = [n * 1000 + n % 7 * 10 for n in range(3 * SPANS)]
     changes = spark.createDataFrame([(n, n) for n in near] + [(7, n) for n in far], "a int, b bigint")
-    found = ask_spans(changes, ["a", "b"])
-    divided = {name: spans_told(found[name], changes.schema[name].dataType) for name in ("a", "b")}
-    assert [(span.first, span.last) for span in divided["a"]] == [(1, 3), (7, 7), (10, 10)]
-    assert (found["a"]["has_null"], found["b"]["has_null"]) == (True, True)
-    spans = [(int(span.first), int(span.last)) for span in divided["b"]]
+    found = spreads_of(changes, ["a", "b"])
+    assert [(span.first, span.last) for span in found["a"].spans] == [(1, 3), (7, 7), (10, 10)]
+    assert (found["a"].has_null, found["b"].has_null) == (True, True)
+    spans = [(int(span.first), int(span.last)) for span in found["b"].spans]
     assert len(spans) == SPANS
     assert all(any(first <= n <= last for first, last in spans) for n in [*far, 1, 2, 3, 10])
     between = [after[0] - before[1] for before, after in pairwise(spans)]

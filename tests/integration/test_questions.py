@@ -1,4 +1,4 @@
-"""What the accounts ask: a few records answer while they are read, many by a query, and both say the same."""
+"""What the accounts ask: of a few records in this process, of many by a query, and both say the same."""
 
 import pytest
 from pyspark.sql import SparkSession
@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from common import ask
 from common.ask import Watch, in_words
 from common.errors import TryLater
-from common.pipeline.questions import asked, watched
+from common.pipeline.questions import InMemory, InSpark
 from tests.support.records import records, with_fates_of_json
 from tests.support.trial import pipeline
 
@@ -26,9 +26,9 @@ VALUES = (
 def test_both_ways_say_the_same(spark: SparkSession, values: tuple[bytes | None, ...], prune_by: list[str]) -> None:
     declared = pipeline("t", target={"keys": ["id", "part"], "prune_by": prune_by})
     rows = records(spark, *values).union(records(spark, *values[1:3], partition=2))
-    in_passing = watched(with_fates_of_json(rows, declared), declared)
-    answers = in_passing.answers()
-    assert answers == asked(in_passing.rows, declared)
+    judged = with_fates_of_json(rows, declared)
+    answers = InMemory(judged, declared).answers()
+    assert answers == InSpark(judged, declared).answers()
     assert sum(each.rows for each in answers.tally.values()) == rows.count()
     assert bool(answers.unclear) == (len(values) == len(VALUES)), "a key of two partitions"
 

@@ -138,7 +138,7 @@ def test_a_schema_that_nobody_has_asked_for_is_told_apart(spark: SparkSession) -
     by = decoder(spark)
     found = judged(spark, by, framed(UNKNOWN, b""), NEXT)
     assert [row["_reason"] for row in found] == ["UNSEEN_SCHEMA", None]
-    assert by.informed_by(with_fates(records(spark, NEXT, None), pipeline(), by)) is None
+    assert by.informed_by(lambda: with_fates(records(spark, NEXT, None), pipeline(), by)) is None
 
 
 KINDS = {

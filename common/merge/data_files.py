@@ -1,0 +1,94 @@
+"""Data files of a plain table on a disk of this machine: read into memory, and written from it."""
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlparse
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from common.merge.kernel import File
+from common.merge.plain import NotPlainError, PlainTable
+from common.merge.statistics import statistics_of
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+# Spark writes these characters of a value otherwise in the name of its folder.
+ESCAPED = {*map(chr, range(0x20)), *"\"#%'*/:=?\\\x7f{[]^"}
+SPARK = b"org.apache.spark.version"
+# Times of a file with one of these are of another calendar.
+LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+
+
+def rows_of(folder: Path, file: File, table: PlainTable) -> pa.Table:
+    """All of its rows, with the columns of the table: what the file does not know yet is null."""
+    if urlparse(file.path).scheme or file.path.startswith("/"):
+        raise NotPlainError(f"{file.path} lies elsewhere")
+    parquet = pq.ParquetFile(folder / unquote(file.path), coerce_int96_timestamp_unit="us")
+    refuse_other_calendar(file, parquet.metadata.metadata or {})
+    known = {name.lower() for name in parquet.schema_arrow.names}
+    wanted = [name for name in table.in_files.names if name.lower() in known]
+    if not set(wanted) <= set(parquet.schema_arrow.names):
+        raise NotPlainError(f"{file.path} has a column that differs by case")
+    found = parquet.read(columns=wanted)
+    return pa.table([column_of(field, found, file) for field in table.schema], schema=table.schema)
+
+
+def refuse_other_calendar(file: File, metadata: Mapping[bytes, bytes]) -> None:
+    if any(key in metadata for key in LEGACY) or metadata.get(SPARK, b"").startswith((b"1.", b"2.")):
+        raise NotPlainError(f"{file.path} has times of the Julian calendar")
+
+
+def column_of(field: pa.Field, found: pa.Table, file: File) -> pa.Array | pa.ChunkedArray:
+    if field.name in file.partition_values:
+        value = partition_value(file.partition_values[field.name], field.type)
+        return pa.repeat(pa.scalar(value, field.type), found.num_rows)
+    if field.name not in found.column_names:
+        return pa.nulls(found.num_rows, field.type)
+    column = found[field.name]
+    if column.type != field.type:
+        raise NotPlainError(f"column {field.name} is {column.type} in {file.path}")
+    return column
+
+
+def partition_value(text: str | None, kind: pa.DataType) -> Any:
+    if text is None or pa.types.is_string(kind):
+        return text
+    return date.fromisoformat(text) if pa.types.is_date(kind) else int(text)
+
+
+def partition_text(value: Any) -> str | None:
+    """As the log has it: an empty text is no value."""
+    return None if value is None else str(value) or None
+
+
+def write_file(folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: PlainTable) -> dict[str, Any]:
+    """A new file, which nobody knows of before the commit: as the log's entry of it."""
+    content = rows.select(table.in_files.names)
+    place = "".join(f"{escaped(name)}={escaped(text)}/" for name, text in partition.items())
+    path = f"{place}part-00000-{uuid4()}.c000.snappy.parquet"
+    written = folder / path
+    written.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        pq.write_table(content, written, compression="snappy", store_schema=False)
+        found = written.stat()
+    except BaseException:
+        written.unlink(missing_ok=True)
+        raise
+    return {
+        "path": quote(path, safe="/="),
+        "partitionValues": dict(partition),
+        "size": found.st_size,
+        "modificationTime": found.st_mtime_ns // 1_000_000,
+        "dataChange": True,
+        "stats": statistics_of(content, table.indexed),
+    }
+
+
+def escaped(text: str | None) -> str:
+    """As Spark names a partition's folder."""
+    if text is None:
+        return NO_VALUE
+    return "".join(f"%{ord(char):02X}" if char in ESCAPED else char for char in text)

@@ -1,0 +1,101 @@
+"""Which tables this process may read and write itself: those with nothing in them that only Spark's Delta can keep."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as T
+
+ARROW = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
+# What a partition's value may be: its text in the log is the same for everybody.
+DIVIDING = (pa.string(), pa.date32(), pa.int8(), pa.int16(), pa.int32(), pa.int64())
+# By these, and by what older protocols imply, a new file is none other than in a table without them.
+HARMLESS = {
+    "appendOnly",
+    "changeDataFeed",
+    "checkConstraints",
+    "clustering",
+    "columnMapping",
+    "deletionVectors",
+    "domainMetadata",
+    "generatedColumns",
+    "identityColumns",
+    "inCommitTimestamp",
+    "invariants",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+}
+# Delta's own default: the first columns of a table, in their order, have statistics.
+INDEXED = ("delta.dataSkippingNumIndexedCols", "32")
+STATISTICS_OF = "delta.dataSkippingStatsColumns"
+DEMANDING = ("delta.constraints.", "delta.parquet.", STATISTICS_OF)
+
+
+class NotPlainError(Exception):
+    """Something is there that Spark's Delta has to deal with."""
+
+
+@dataclass(frozen=True)
+class PlainTable:
+    """What a writer of its files has to know."""
+
+    schema: pa.Schema
+    partition_by: tuple[str, ...]
+    indexed: int
+
+    @property
+    def in_files(self) -> pa.Schema:
+        """A partition's values stand in the log, and not in its files."""
+        return pa.schema([field for field in self.schema if field.name not in self.partition_by])
+
+
+def plain_table(metadata: Mapping[str, Any], protocol: Mapping[str, Any], schema: T.StructType) -> PlainTable:
+    """As the table's log describes it."""
+    properties = metadata["configuration"]
+    if not set(protocol.get("writerFeatures", ())) <= HARMLESS:
+        raise NotPlainError(f"a table with {', '.join(sorted(protocol['writerFeatures']))}")
+    if properties.get("delta.columnMapping.mode", "none") != "none":
+        raise NotPlainError("columns have other names in the files")
+    for name in properties:
+        if name.startswith(DEMANDING):
+            raise NotPlainError(f"property {name}")
+    fields, partition_by = arrow_schema(schema), tuple(metadata["partitionColumns"])
+    for name in partition_by:
+        if fields.field(name).type not in DIVIDING:
+            raise NotPlainError(f"partitions by {fields.field(name).type}")
+    return PlainTable(fields, partition_by, int(properties.get(*INDEXED)))
+
+
+def arrow_schema(schema: T.StructType) -> pa.Schema:
+    return pa.schema([arrow_field(field) for field in schema])
+
+
+def arrow_field(field: T.StructField) -> pa.Field:
+    """Generated columns, defaults, invariants and names of char(n) are in a field's metadata."""
+    if not field.nullable or set(field.metadata or {}) - {"comment"}:
+        raise NotPlainError(f"column {field.name} has a rule of its own")
+    return pa.field(field.name, arrow_type(field.dataType))
+
+
+def arrow_type(kind: T.DataType) -> pa.DataType:
+    if isinstance(kind, T.StructType):
+        return pa.struct([arrow_field(field) for field in kind])
+    if isinstance(kind, T.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    found = ARROW.get(kind.simpleString())
+    if found is None:
+        raise NotPlainError(f"a column of {kind.simpleString()}")
+    return found
