@@ -43,7 +43,7 @@ def unclear_held(rows: pa.Table, pipeline: Pipeline) -> list[Answer]:
     keys, sequence = pipeline.target.keys, pipeline.target.sequence
     rivals = rows.filter(pc.is_in(rows[FATE], pa.array([MERGE, FOLDED])))
     ages = comparable(pc.struct_field(rivals[RECORD], "offset") if sequence == POSITION else rivals[sequence])
-    same = zip(*(with_same_bits(rivals[key]).to_pylist() for key in keys), strict=True)
+    same = zip(*(comparable(with_same_bits(rivals[key])) for key in keys), strict=True)
     of_key: dict[tuple[Any, ...], list[int]] = {}
     for place, key in enumerate(same):
         of_key.setdefault(key, []).append(place)
@@ -59,8 +59,13 @@ def unclear_held(rows: pa.Table, pipeline: Pipeline) -> list[Answer]:
         is_older = any(is_greater(ages[place], ages[newest]) for newest in merged for place in places)
         is_split = sequence == POSITION and found["_least"] < found["_greatest"]
         if len(merged) != 1 or is_older or is_split:
-            return [{key: rivals[key][places[0]].as_py() for key in keys} | found]
+            return [{key: spoken(rivals[key][places[0]]) for key in keys} | found]
     return []
+
+
+def spoken(value: pa.Scalar) -> Any:
+    """Python knows fewer years than Spark."""
+    return str(value.cast(pa.string())) if pa.types.is_temporal(value.type) else value.as_py()
 
 
 def field_of(rows: pa.Table, name: str) -> list[Any]:

@@ -6,9 +6,9 @@ What Spark does around a job takes longer than to read, join and write some mega
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ from common.merge.upsert import Upsert
 CHANGE = "_change"
 NUMBER = "_number"
 THREADS = 4
+# Of candidates, in memory.
+HELD_BYTES = 256 * 2**20
 Partition = tuple[str | None, ...]
 
 
@@ -89,23 +91,33 @@ def merge_by_hand(
 
 
 def read(folder: Path, files: Sequence[File], table: PlainTable) -> list[Candidate]:
-    with ThreadPoolExecutor(THREADS) as several:
-        found = list(several.map(lambda file: rows_of(folder, file, table), files))
-    first = accumulate((rows.num_rows for rows in found), initial=0)
-    places = [tuple(file.partition_values[name] for name in table.partition_by) for file in files]
-    return [Candidate(*each) for each in zip(files, places, found, first, strict=False)]
+    candidates: list[Candidate] = []
+    first, most_bytes = 0, HELD_BYTES
+    for file in files:
+        rows = rows_of(folder, file, table, most_bytes)
+        candidates.append(
+            Candidate(file, tuple(file.partition_values[name] for name in table.partition_by), rows, first)
+        )
+        first, most_bytes = first + rows.num_rows, most_bytes - rows.nbytes
+    return candidates
 
 
 def write(folder: Path, parts: Mapping[Partition, Sequence[pa.Table]], table: PlainTable) -> list[Mapping[str, Any]]:
-    """A file for each partition that has rows."""
+    """A file for each partition that has rows, or none at all."""
     wholes = {place: pa.concat_tables(found) for place, found in parts.items()}
-    wanted = {place: rows for place, rows in wholes.items() if rows.num_rows}
-
-    def written(place: Partition) -> Mapping[str, Any]:
-        return write_file(folder, dict(zip(table.partition_by, place, strict=True)), wanted[place], table)
-
     with ThreadPoolExecutor(THREADS) as several:
-        return list(several.map(written, wanted))
+        tried = [
+            several.submit(write_file, folder, dict(zip(table.partition_by, place, strict=True)), rows, table)
+            for place, rows in wholes.items()
+            if rows.num_rows
+        ]
+    failures = [error for each in tried if (error := each.exception()) is not None]
+    if failures:
+        for each in tried:
+            if each.exception() is None:
+                (folder / unquote(each.result()["path"])).unlink()
+        raise failures[0]
+    return [each.result() for each in tried]
 
 
 def deeds_of(stand: pa.Table, changes: pa.Table, upsert: Upsert, sequence: str | None) -> Iterator[Deed]:
@@ -143,7 +155,7 @@ def allowed(
     """Whether a change may replace the row of its key: without a sequence it always may."""
     if sequence is None:
         return [True] * len(found)
-    news = comparable(changes[sequence].take([change for change, _ in found]))
+    news = comparable(changes[sequence].take(pa.array([change for change, _ in found], pa.int64())))
     olds = comparable(stand[sequence].take(pa.array([number for _, number in found], pa.int64())))
     return [old is None or is_greater(new, old) for new, old in zip(news, olds, strict=True)]
 
@@ -152,7 +164,7 @@ def rows_set(stand: pa.Table, changes: pa.Table, deeds: Sequence[Deed], table: P
     """The rows of all changes that insert or update: of each column the change's value where it sets it, else what
     stands, which is nothing for a new row."""
     setting = [deed for deed in deeds if deed.action in {INSERT, UPDATE}]
-    news = changes.take([deed.change for deed in setting])
+    news = changes.take(pa.array([deed.change for deed in setting], pa.int64()))
     olds = stand.take(pa.array([deed.number for deed in setting], pa.int64()))
     inserts = pa.array([deed.action == INSERT for deed in setting], pa.bool_())
 
@@ -171,9 +183,7 @@ def rows_set(stand: pa.Table, changes: pa.Table, deeds: Sequence[Deed], table: P
 def by_partition(rows: pa.Table, table: PlainTable) -> dict[Partition, list[pa.Table]]:
     if not table.partition_by:
         return {(): [rows]} if rows.num_rows else {}
-    values = zip(*(rows[name].to_pylist() for name in table.partition_by), strict=True)
-    places = [tuple(map(partition_text, each)) for each in values]
-    return {
-        place: [rows.take([index for index, other in enumerate(places) if other == place])]
-        for place in dict.fromkeys(places)
-    }
+    places: dict[Partition, list[int]] = {}
+    for index, values in enumerate(zip(*(rows[name].to_pylist() for name in table.partition_by), strict=True)):
+        places.setdefault(tuple(map(partition_text, values)), []).append(index)
+    return {place: [rows.take(indices)] for place, indices in places.items()}

@@ -9,35 +9,57 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 
 from common.merge.kernel import File
 from common.merge.plain import NotPlainError, PlainTable
 from common.merge.statistics import statistics_of
 
+UTC = pa.timestamp("us", tz="UTC")
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 # Spark writes these characters of a value otherwise in the name of its folder.
 ESCAPED = {*map(chr, range(0x20)), *"\"#%'*/:=?\\\x7f{[]^"}
-SPARK = b"org.apache.spark.version"
-# Times of a file with one of these are of another calendar.
-LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+# By its version a reader knows the calendar of the times in a file.
+SPARK = "org.apache.spark.version"
+JULIAN_VERSIONS = (b"1.", b"2.", b"3.0.")
+JULIAN = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
-def rows_of(folder: Path, file: File, table: PlainTable) -> pa.Table:
+def rows_of(folder: Path, file: File, table: PlainTable, most_bytes: int) -> pa.Table:
     """All of its rows, with the columns of the table: what the file does not know yet is null."""
     if urlparse(file.path).scheme or file.path.startswith("/"):
         raise NotPlainError(f"{file.path} lies elsewhere")
-    parquet = pq.ParquetFile(folder / unquote(file.path), coerce_int96_timestamp_unit="us")
-    refuse_other_calendar(file, parquet.metadata.metadata or {})
-    known = {name.lower() for name in parquet.schema_arrow.names}
-    wanted = [name for name in table.in_files.names if name.lower() in known]
-    if not set(wanted) <= set(parquet.schema_arrow.names):
-        raise NotPlainError(f"{file.path} has a column that differs by case")
-    found = parquet.read(columns=wanted)
+    with pq.ParquetFile(folder / unquote(file.path), coerce_int96_timestamp_unit="us") as parquet:
+        refuse_other_calendar(file, parquet.metadata.metadata or {})
+        known = {name.lower() for name in parquet.schema_arrow.names}
+        wanted = [name for name in table.in_files.names if name.lower() in known]
+        if not set(wanted) <= set(parquet.schema_arrow.names):
+            raise NotPlainError(f"{file.path} has a column that differs by case")
+        found = in_utc(read_at_most(parquet, wanted, most_bytes), parquet.schema)
     return pa.table([column_of(field, found, file) for field in table.schema], schema=table.schema)
 
 
+def read_at_most(parquet: pq.ParquetFile, columns: list[str], most_bytes: int) -> pa.Table:
+    """A file of few bytes can hold many times as much."""
+    batches, held = [], 0
+    for batch in parquet.iter_batches(columns=columns):
+        held += batch.nbytes
+        if held > most_bytes:
+            raise NotPlainError("the candidates are larger in memory than in their files")
+        batches.append(batch)
+    return pa.Table.from_batches(batches) if batches else parquet.read(columns=columns)
+
+
+def in_utc(found: pa.Table, schema: pq.ParquetSchema) -> pa.Table:
+    """Spark's own form of times, of 96 bits, does not say that they are of UTC."""
+    columns = [schema.column(index) for index in range(len(schema.names))]
+    times = {column.path for column in columns if column.physical_type == "INT96"}
+    fields = [pa.field(field.name, UTC) if field.name in times else field for field in found.schema]
+    return found.cast(pa.schema(fields)) if times else found
+
+
 def refuse_other_calendar(file: File, metadata: Mapping[bytes, bytes]) -> None:
-    if any(key in metadata for key in LEGACY) or metadata.get(SPARK, b"").startswith((b"1.", b"2.")):
+    if any(key in metadata for key in JULIAN) or metadata.get(SPARK.encode(), b"").startswith(JULIAN_VERSIONS):
         raise NotPlainError(f"{file.path} has times of the Julian calendar")
 
 
@@ -54,13 +76,13 @@ def column_of(field: pa.Field, found: pa.Table, file: File) -> pa.Array | pa.Chu
 
 
 def partition_value(text: str | None, kind: pa.DataType) -> Any:
-    if text is None or pa.types.is_string(kind):
-        return text
+    """By its text in the log, where an empty one is no value."""
+    if not text or pa.types.is_string(kind):
+        return text or None
     return date.fromisoformat(text) if pa.types.is_date(kind) else int(text)
 
 
 def partition_text(value: Any) -> str | None:
-    """As the log has it: an empty text is no value."""
     return None if value is None else str(value) or None
 
 
@@ -69,13 +91,13 @@ def write_file(folder: Path, partition: Mapping[str, str | None], rows: pa.Table
     content = rows.select(table.in_files.names)
     place = "".join(f"{escaped(name)}={escaped(text)}/" for name, text in partition.items())
     path = f"{place}part-00000-{uuid4()}.c000.snappy.parquet"
-    written = folder / path
-    written.parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
     try:
-        pq.write_table(content, written, compression="snappy", store_schema=False)
-        found = written.stat()
+        count = write_parquet(content, folder / path)
+        found = (folder / path).stat()
+        statistics = statistics_of(content, table.indexed, count)
     except BaseException:
-        written.unlink(missing_ok=True)
+        (folder / path).unlink(missing_ok=True)
         raise
     return {
         "path": quote(path, safe="/="),
@@ -83,8 +105,16 @@ def write_file(folder: Path, partition: Mapping[str, str | None], rows: pa.Table
         "size": found.st_size,
         "modificationTime": found.st_mtime_ns // 1_000_000,
         "dataChange": True,
-        "stats": statistics_of(content, table.indexed),
+        "stats": statistics,
     }
+
+
+def write_parquet(content: pa.Table, path: Path) -> int:
+    """Gives how many rows are found in the file then."""
+    with pq.ParquetWriter(path, content.schema, compression="snappy", store_schema=False) as writer:
+        writer.write_table(content)
+        writer.add_key_value_metadata({SPARK: pyspark.__version__})
+    return int(pq.read_metadata(path).num_rows)
 
 
 def escaped(text: str | None) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.ledger.position import Position
-from common.merge.plain import arrow_schema
+from common.merge.plain import INDEXED, INDEXED_BY_NAME, INDEXED_COLUMNS, arrow_schema, leaves
 from common.merge.quoting import quoted
 from common.read.kafka import RECORD
 from common.settings.pipeline import Pipeline
@@ -27,9 +27,6 @@ ORIGIN = T.StructType(
         T.StructField("seq", T.LongType()),
     ]
 )
-# Delta's own default: the first columns of a table, in their order, have statistics.
-INDEXED_COLUMNS = 32
-STATISTICS = ("delta.dataSkippingNumIndexedCols", "delta.dataSkippingStatsColumns")
 
 
 def origin(position: Position) -> Column:
@@ -44,7 +41,7 @@ def origin_held(records: pa.ChunkedArray, position: Position) -> pa.Array:
     ours = {"topic_id": position.topic_id, "epoch": position.epoch, "seq": position.seq}
     fields = list(arrow_schema(ORIGIN))
     values = [
-        pa.repeat(pa.scalar(ours[name], kind), len(found)) if name in ours else found.field(name)
+        pa.repeat(pa.scalar(ours[name], kind), len(found)) if name in ours else found.field(name).cast(kind)
         for name, kind in ((field.name, field.type) for field in fields)
     ]
     return pa.StructArray.from_arrays(values, fields=fields)
@@ -94,11 +91,7 @@ def ensure_lineage(spark: SparkSession, path: str, pipeline: Pipeline) -> None:
 def without_statistics(rows: DataFrame, partition_by: list[str], properties: dict[str, str]) -> dict[str, str]:
     """Properties by which a column that comes after those of `rows` gets no statistics: nobody looks for rows by it.
     What the owner has said about statistics himself stands."""
-    if any(name in properties for name in STATISTICS):
+    if INDEXED in properties or INDEXED_BY_NAME in properties:
         return {}
     own = sum(leaves(field.dataType) for field in rows.schema if field.name not in partition_by)
-    return {STATISTICS[0]: str(min(own, INDEXED_COLUMNS))}
-
-
-def leaves(kind: T.DataType) -> int:
-    return sum(leaves(field.dataType) for field in kind) if isinstance(kind, T.StructType) else 1
+    return {INDEXED: str(min(own, INDEXED_COLUMNS))}

@@ -1,25 +1,14 @@
 """Which tables this process may read and write itself: those with nothing in them that only Spark's Delta can keep."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as T
 
-ARROW = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "string": pa.string(),
-    "binary": pa.binary(),
-}
+from common.arrow import atom
+
 # What a partition's value may be: its text in the log is the same for everybody.
 DIVIDING = (pa.string(), pa.date32(), pa.int8(), pa.int16(), pa.int32(), pa.int64())
 # By these, and by what older protocols imply, a new file is none other than in a table without them.
@@ -39,9 +28,10 @@ HARMLESS = {
     "vacuumProtocolCheck",
 }
 # Delta's own default: the first columns of a table, in their order, have statistics.
-INDEXED = ("delta.dataSkippingNumIndexedCols", "32")
-STATISTICS_OF = "delta.dataSkippingStatsColumns"
-DEMANDING = ("delta.constraints.", "delta.parquet.", STATISTICS_OF)
+INDEXED_COLUMNS = 32
+INDEXED = "delta.dataSkippingNumIndexedCols"
+INDEXED_BY_NAME = "delta.dataSkippingStatsColumns"
+DEMANDING = ("delta.constraints.", "delta.parquet.", INDEXED_BY_NAME)
 
 
 class NotPlainError(Exception):
@@ -54,7 +44,8 @@ class PlainTable:
 
     schema: pa.Schema
     partition_by: tuple[str, ...]
-    indexed: int
+    # The columns that the log has statistics of.
+    indexed: tuple[str, ...]
 
     @property
     def in_files(self) -> pa.Schema:
@@ -76,7 +67,22 @@ def plain_table(metadata: Mapping[str, Any], protocol: Mapping[str, Any], schema
     for name in partition_by:
         if fields.field(name).type not in DIVIDING:
             raise NotPlainError(f"partitions by {fields.field(name).type}")
-    return PlainTable(fields, partition_by, int(properties.get(*INDEXED)))
+    in_files = [field for field in schema if field.name not in partition_by]
+    return PlainTable(fields, partition_by, indexed(in_files, int(properties.get(INDEXED, INDEXED_COLUMNS))))
+
+
+def indexed(fields: Iterable[T.StructField], most: int) -> tuple[str, ...]:
+    """So many columns, or all; a struct counts by its fields, and nothing is told of them."""
+    before, found = 0, []
+    for field in fields:
+        if not isinstance(field.dataType, T.StructType) and (most < 0 or before < most):
+            found.append(field.name)
+        before += leaves(field.dataType)
+    return tuple(found)
+
+
+def leaves(kind: T.DataType) -> int:
+    return sum(leaves(field.dataType) for field in kind) if isinstance(kind, T.StructType) else 1
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:
@@ -93,9 +99,7 @@ def arrow_field(field: T.StructField) -> pa.Field:
 def arrow_type(kind: T.DataType) -> pa.DataType:
     if isinstance(kind, T.StructType):
         return pa.struct([arrow_field(field) for field in kind])
-    if isinstance(kind, T.DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    found = ARROW.get(kind.simpleString())
+    found = atom(kind)
     if found is None:
         raise NotPlainError(f"a column of {kind.simpleString()}")
     return found

@@ -1,16 +1,14 @@
 """What Delta's log says of a data file: its rows, and of its first columns the least, the greatest and the nulls.
 
-It is what others leave the file unread by. So where a value cannot be told exactly, nothing is told of the column:
-then the file is read, and that is all.
+Others leave the file unread by it. So it is told as Delta tells it; and where a value has no form in the log, nothing
+but the number of rows: not every reader reads a file of which some columns are told and others are not.
 """
 
 import json
-import math
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,91 +19,75 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_ORDERED = (pa.bool_(), pa.binary())
 
 
-def statistics_of(rows: pa.Table, indexed: int) -> str:
-    """As the log keeps it. `indexed` is of how many columns; below zero, of all."""
-    told = [(name, rows[name]) for name in indexed_columns(rows.schema, indexed)]
-    ranges = {name: found for name, column in told if (found := range_of(column)) is not None}
-    return json.dumps(
+def statistics_of(rows: pa.Table, indexed: tuple[str, ...], count: int) -> str:
+    """As the log keeps it, of a file in which `count` rows were found."""
+    told = {name: rows[name] for name in indexed}
+    try:
+        ranges = {name: range_of(column) for name, column in told.items() if is_ordered(column)}
+    except OverflowError:  # A time that Python does not know.
+        return json.dumps({"numRecords": count})
+    return in_json(
         {
-            "numRecords": rows.num_rows,
-            "minValues": {name: least for name, (least, _) in ranges.items()},
-            "maxValues": {name: greatest for name, (_, greatest) in ranges.items()},
-            "nullCount": {name: column.null_count for name, column in told},
+            "numRecords": str(count),
+            "minValues": in_json({name: least for name, (least, _) in ranges.items()}),
+            "maxValues": in_json({name: greatest for name, (_, greatest) in ranges.items()}),
+            "nullCount": in_json({name: str(column.null_count) for name, column in told.items()}),
         }
     )
 
 
-def indexed_columns(schema: pa.Schema, indexed: int) -> Iterator[str]:
-    """A struct counts by its fields, and nothing is told of them."""
-    before = 0
-    for field in schema:
-        if 0 <= indexed <= before:
-            return
-        if not pa.types.is_struct(field.type):
-            yield field.name
-        before += leaves(field.type)
+def in_json(written: dict[str, str]) -> str:
+    """An object of values that are written already: a decimal has more digits than Python's JSON would write."""
+    return "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in written.items()) + "}"
 
 
-def leaves(kind: pa.DataType) -> int:
-    return sum(leaves(field.type) for field in kind) if pa.types.is_struct(kind) else 1
+def is_ordered(column: pa.ChunkedArray) -> bool:
+    return column.type not in NOT_ORDERED and column.null_count < len(column)
 
 
-def range_of(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
-    """The least and the greatest as the log writes them, or nothing where either cannot be written."""
-    if column.type in NOT_ORDERED or column.null_count == len(column):
-        return None
-    if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-        return None
+def range_of(column: pa.ChunkedArray) -> tuple[str, str]:
+    """The least and the greatest value, as the log writes them."""
+    if pa.types.is_floating(column.type):
+        least, greatest = range_of_floats(column.drop_null().to_numpy())
+        return json.dumps(least), json.dumps(greatest)
     least, greatest = pc.min_max(column).values()
-    written = told_least(least), told_greatest(greatest)
-    return None if None in written else written
+    if pa.types.is_string(column.type):
+        return json.dumps(least.as_py()[:TEXT]), json.dumps(not_less(greatest.as_py()))
+    return written(least), written(greatest)
 
 
-def told_least(value: pa.Scalar) -> Any:
-    if pa.types.is_string(value.type):
-        return value.as_py()[:TEXT]
-    # Of two zeros Arrow may give either.
-    return -0.0 if pa.types.is_floating(value.type) and value.as_py() == 0 else told(value)
+def range_of_floats(values: Any) -> tuple[float | str, float | str]:
+    """What is not a number is greater than all that are. Of two zeros the negative one is the less, if it is there."""
+    numbers = values[~np.isnan(values)]
+    if not len(numbers):
+        return "NaN", "NaN"
+    is_negative_zero = (numbers == 0) & np.signbit(numbers)
+    least, greatest = float(numbers.min()), float(numbers.max())
+    if least == 0:
+        least = -0.0 if is_negative_zero.any() else 0.0
+    if greatest == 0:
+        greatest = -0.0 if is_negative_zero[numbers == 0].all() else 0.0
+    return spoken(least), "NaN" if len(numbers) < len(values) else spoken(greatest)
 
 
-def told_greatest(value: pa.Scalar) -> Any:
-    if pa.types.is_string(value.type):
-        return text_not_below(value.as_py())
-    return 0.0 if pa.types.is_floating(value.type) and value.as_py() == 0 else told(value)
+def spoken(number: float) -> float | str:
+    if np.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    return number
 
 
-def text_not_below(text: str) -> str | None:
-    """Not less than the text, nor than any other that begins like it, unless it goes on with the greatest character."""
-    if len(text) <= TEXT:
-        return text
-    return None if text[TEXT] == GREATEST else text[:TEXT] + GREATEST
+def not_less(text: str) -> str:
+    """Than the text, and as short as may be: its beginning, and a character that is greater than what follows."""
+    after = (place for place in range(TEXT, len(text)) if text[place] != GREATEST)
+    place = next(after, None)
+    return text if place is None else text[:place] + GREATEST
 
 
-def told(value: pa.Scalar) -> Any:
+def written(value: pa.Scalar) -> str:
     if pa.types.is_timestamp(value.type):
-        return told_time(value.value)
-    found = value.as_py() if not pa.types.is_date(value.type) else told_date(value.value)
-    if isinstance(found, float):
-        return found if math.isfinite(found) else None
-    return exact_number(found) if isinstance(found, Decimal) else found
-
-
-def told_time(microseconds: int) -> str | None:
-    """Cut to milliseconds, as every reader of the log expects."""
-    try:
-        found = EPOCH + timedelta(milliseconds=microseconds // 1000)
-    except OverflowError:
-        return None
-    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def told_date(days: int) -> str | None:
-    try:
-        return (EPOCH + timedelta(days=days)).date().isoformat()
-    except OverflowError:
-        return None
-
-
-def exact_number(value: Decimal) -> float | None:
-    """As a number of JSON, where that is the same number."""
-    return float(value) if Decimal(repr(float(value))) == value else None
+        # Cut to milliseconds, as every reader of the log expects.
+        found = EPOCH + timedelta(milliseconds=value.value // 1000)
+        return json.dumps(found.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+    if pa.types.is_date(value.type):
+        return json.dumps((EPOCH + timedelta(days=value.value)).date().isoformat())
+    return format(value.as_py(), "f") if pa.types.is_decimal(value.type) else str(value.as_py())

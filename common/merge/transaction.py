@@ -83,11 +83,16 @@ class DirectTransaction:
         return self._rows_written
 
     def adopt(self, entries: Iterable[Mapping[str, Any]]) -> int:
-        """New files that somebody else has written, by their entries for the log. Gives how many rows Delta reads in
-        these, as it does for those that it writes itself."""
+        """New files that somebody else has written, by their entries for the log. Gives how many rows these tell of."""
         self._written = [self._action("add", entry) for entry in entries]
         # Delta would tell of an append what it has written itself.
-        self._tell({"numFiles": self.files_written, "numOutputRows": self._rows_written})
+        self._tell(
+            {
+                "numFiles": self.files_written,
+                "numOutputRows": self._rows_written,
+                "numOutputBytes": self.bytes_written,
+            }
+        )
         return self._rows_written
 
     def commit(self, stamp: Stamp, removed: Sequence[File], metrics: Mapping[str, int] | None) -> None:

@@ -21,7 +21,7 @@ from common.pipeline.changes import Changes, changes_of
 from common.pipeline.commit import Accounted, Committed, Step, commit
 from common.pipeline.few import FEW_RECORDS, planned_for
 from common.pipeline.judge import with_fates, with_fates_of_records
-from common.pipeline.questions import InMemory, InSpark, Materialised
+from common.pipeline.questions import InSpark, Materialised, kept_in_memory
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, starting_offsets
 from common.read.kafka import RECORD
@@ -80,7 +80,7 @@ def run_batch(
     step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
     with planned_for(spark, planned.records):
         with times.stage("read"):
-            read = read_and_judge(in_one_task(rows, planned), settling, planned, InMemory if fetched else InSpark)
+            read = read_and_judge(in_one_task(rows, planned), settling, planned, kept_in_memory if fetched else InSpark)
         fault_point("read")
         with times.stage("account"):
             check_plan(planned, position.offsets)

@@ -14,10 +14,11 @@ from pyspark.sql import types as T
 from common.account.held import MISROUTED, tally_held, unclear_held
 from common.account.keys import an_unclear_key
 from common.account.tally import PartitionTally, count_fates, is_misrouted, tally
+from common.arrow import can_be_held
 from common.ask import Answer, ask
 from common.divide.fate import FATE, MERGE
 from common.merge.bounds import Kinds, Spread, kinds_of, spans_of, spread_held, spread_told
-from common.settings.pipeline import Pipeline
+from common.settings.pipeline import POSITION, Pipeline
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,13 @@ class InSpark:
 @cache
 def spans_to_merge(kinds: Kinds) -> Column:
     return spans_of(kinds, F.col(FATE) == MERGE)
+
+
+def kept_in_memory(judged: DataFrame, pipeline: Pipeline) -> Materialised:
+    """Unless it is of a kind that only Spark knows."""
+    order = [] if pipeline.target.sequence == POSITION else [pipeline.target.sequence]
+    can = can_be_held(judged.schema, [*pipeline.target.keys, *order])
+    return InMemory(judged, pipeline) if can else InSpark(judged, pipeline)
 
 
 class InMemory:

@@ -87,7 +87,7 @@ class Directly:
         self._transaction, self._made = found.transaction, made
         stay = made.copied + made.actions[INSERT] + made.actions[UPDATE]
         if made.rows != stay:
-            raise unbalanced(f"{stay} rows were to be written, Delta has counted {made.rows}")
+            raise unbalanced(f"{stay} rows were to be written, {made.rows} were found")
         explained = sum(made.actions.values())
         if explained != to_merge:
             raise unbalanced(f"{to_merge} rows were to be merged, {explained} found what to do")
@@ -134,11 +134,11 @@ def joined(found: Reach, changes: DataFrame, upsert: Upsert, *, is_small: bool) 
 
 
 def made_by_hand(found: Reach, folder: Path, changes: pa.Table, upsert: Upsert, sequence: str | None) -> Made | None:
-    """Without a job; None where Spark has to do it, which then meets what is wrong with the disk in its own way."""
+    """Without a job; None where Spark has to do it, whatever the reason: it meets what is wrong in its own way."""
     try:
         table = found.transaction.plain_table()
         result = merge_by_hand(folder, table, found.files, changes, upsert, sequence)
-    except (NotPlainError, OSError, pa.ArrowException) as error:
+    except (NotPlainError, OSError, pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError) as error:
         log.info("Spark writes this batch", reason=first_line(error))
         return None
     actions = {action: result.actions.count(action) for action in ACTIONS if action != COPY}

@@ -1,0 +1,281 @@
+"""Small merges in the driver: the same table as by Delta's MERGE, for every reader, and left to Spark where it must."""
+
+import resource
+import shutil
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import deltalake
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from structlog.testing import capture_logs
+
+from common.divide.tombstone import DELETED
+from common.ledger.delta import transaction
+from common.ledger.position import Position
+from common.merge import reach
+from common.merge.upsert import upsert_of
+from common.pipeline.changes import Changes
+from common.pipeline.ways import ByMerge, Directly, Task
+from common.session import settings
+from common.settings.locations import location
+from common.settings.pipeline import Pipeline
+from tests.support.bounds import bounds_of
+from tests.support.trial import pipeline
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+KINDS: dict[str, list[Any]] = {
+    "boolean": [True, False, None],
+    "tinyint": [-128, 127, None],
+    "smallint": [-(2**15), 2**15 - 1, None],
+    "int": [-(2**31), 2**31 - 1, None],
+    "bigint": [-(2**63), 2**63 - 1, None],
+    "float": [1.5, float("nan"), -0.0, float("inf"), None],
+    "double": [1e300, float("nan"), -0.0, 0.0, float("-inf"), None],
+    "decimal(38,18)": [Decimal("12345678901234567890.123456789012345678"), Decimal("-0.1"), None],
+    "date": [date(1, 1, 1), date(1500, 2, 1), date(9999, 12, 31), None],
+    "timestamp": [NOON + timedelta(microseconds=1), datetime(1883, 11, 18, 12, 3, 58, 1, UTC), None],
+    "string": ["", "é", "\U0001f321" * 40, "x" * 33, "'\\\n", None],
+    "binary": [b"", b"\x00\xff", None],
+    "struct<a: int, b: struct<c: string>>": [(1, ("x",)), (None, (None,)), None],
+}
+PARTS = ["a", "", None, "a b", "ü/=%:\\", "100%+&#?'\"{}[]^*", "1.0"]
+
+
+def keyed(partition_by: list[str], **target: Any) -> Pipeline:
+    columns = {"id": "bigint", "part": "string", "value": "string"}
+    declared = {"keys": ["id"], "prune_by": ["id"], "partition_by": partition_by} | target
+    return pipeline("t", source={"columns": columns}, target=declared)
+
+
+def stamped(seq: int) -> Position:
+    return Position("trial", 1, seq, "t", "id", {0: seq}, "run")
+
+
+def merged(changes: DataFrame, path: Path, declared: Pipeline, *, hand: bool, seq: int = 1) -> None:
+    """Once by the driver, and once by Delta."""
+    spark, table, bounds = changes.sparkSession, location(str(path)), bounds_of(changes, declared)
+    stamp = stamped(seq)
+    with capture_logs() as logs, transaction(spark, stamp):
+        if hand:
+            given = Changes(changes.schema, lambda: changes, changes.toArrow())
+            way = Task(spark, table, declared, given, changes.count(), bounds, stamp).prepare()
+            assert isinstance(way, Directly)
+            way.commit(stamp)
+        else:
+            target = DeltaTable.forPath(spark, table.uri)
+            ByMerge(target, changes, upsert_of(declared), declared, None).commit(stamp)
+    assert [line for line in logs if "Spark writes" in line["event"]] == []
+
+
+def both_ways(spark: SparkSession, stand: DataFrame, changes: DataFrame, folder: Path, declared: Pipeline) -> Path:
+    """The table that the driver has made, which is what Delta has made of it too."""
+    stand.coalesce(1).write.format("delta").partitionBy(*declared.target.partition_by).save(str(folder / "hand"))
+    shutil.copytree(folder / "hand", folder / "merge")
+    for name in ("hand", "merge"):
+        merged(changes, folder / name, declared, hand=name == "hand")
+    contents = {
+        name: sorted(map(str, spark.read.format("delta").load(str(folder / name)).collect()))
+        for name in ("hand", "merge")
+    }
+    assert contents["hand"] == contents["merge"]
+    return folder / "hand"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_value_of_each_kind_is_the_same_to_every_reader(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """In rows that stand, that change, and that are new."""
+    values, schema = KINDS[kind], f"id bigint, part string, value {kind}"
+    last = len(values) - 1
+    stand = spark.createDataFrame([(n, "a", value) for n, value in enumerate(values)], schema)
+    turned = [(n, "a", values[last - n]) for n in range(0, last + 1, 2)]
+    changes = spark.createDataFrame([*turned, *((100 + n, "b", value) for n, value in enumerate(values))], schema)
+    path = both_ways(spark, stand, changes.localCheckpoint(), tmp_path, keyed(["part"]))
+    others = deltalake.DeltaTable(path).to_pyarrow_table().sort_by("id")
+    assert others["id"].to_pylist() == [*range(last + 1), *range(100, 101 + last)]
+    found = spark.read.format("delta").load(str(path)).orderBy("id").toArrow()["value"]
+    assert str(others["value"].cast(found.type).to_pylist()) == str(found.to_pylist())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in {"boolean", "binary"} and "struct" not in kind])
+def test_what_is_told_of_a_file_hides_no_row_from_delta(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Each value alone in a file of the driver's: Delta finds it by an equal one."""
+    values = [value for value in KINDS[kind] if value is not None]
+    schema = f"id bigint, part string, value {kind}"
+    spark.createDataFrame([], schema).write.format("delta").save(str(tmp_path))
+    for number, value in enumerate(values, start=1):
+        changes = spark.createDataFrame([(number, "a", value)], schema).localCheckpoint()
+        merged(changes, tmp_path, keyed([]), hand=True, seq=number)
+    table = spark.read.format("delta").load(str(tmp_path))
+    wanted = table.select("value").collect()
+    assert len(wanted) == len(values)
+    for (value,) in wanted:
+        # As a text: on its way to Java, an early date would change its calendar.
+        same = F.col("value") == (F.lit(str(value)).cast(kind) if isinstance(value, date) else F.lit(value).cast(kind))
+        with settings(spark, {"spark.databricks.delta.stats.skipping": "false"}):
+            all_of_them = sorted(row["id"] for row in table.where(same).collect())
+        assert sorted(row["id"] for row in table.where(same).collect()) == all_of_them != []
+
+
+@pytest.mark.parametrize("kind", ["string", "int", "date"])
+def test_partitions_are_those_that_delta_makes(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Folders and the log's values, of rows that stand, move from one partition to another, and are new."""
+    values = {"string": PARTS, "int": [-5, 0, None, 2**31 - 1], "date": [date(1, 1, 1), date(2024, 2, 29), None]}[kind]
+    schema = f"id bigint, part {kind}, value string"
+    rows = [(n, value, "old") for n, value in enumerate(values)]
+    moved = [(n, values[n - 1], "new") for n in range(0, len(values), 2)]
+    added = [(50 + n, value, "new") for n, value in enumerate(values)]
+    changes = spark.createDataFrame(moved + added, schema).localCheckpoint()
+    path = both_ways(spark, spark.createDataFrame(rows, schema), changes, tmp_path, keyed(["part"]))
+
+    def partitions(name: str) -> set[tuple[str, str | None]]:
+        files = deltalake.DeltaTable(tmp_path / name).get_add_actions(flatten=True).to_struct_array().to_pylist()
+        return {(unquote(file["path"]).rpartition("/")[0], str(file["partition.part"])) for file in files}
+
+    assert partitions("hand") == partitions("merge")
+    for row in spark.read.format("delta").load(str(path)).select(F.col("part").cast("string")).distinct().collect():
+        wanted = F.col("part").eqNullSafe(F.lit(row["part"]).cast(kind))
+        assert spark.read.format("delta").load(str(path)).where(wanted).count() > 0
+
+
+def test_deletes_of_something_and_of_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    declared = pipeline(
+        "t",
+        source={"columns": {"id": "bigint", "part": "string", "value": "string"}, "null_value": "delete"},
+        target={"keys": ["id"], "prune_by": ["id"], "partition_by": ["part"]},
+    )
+    schema = "id bigint, part string, value string"
+    stand = spark.createDataFrame([(n, "ab"[n % 2], "x") for n in range(6)], schema)
+    gone = [(n, None, None, True) for n in (1, 3, 5, 4, 77)]
+    changes = spark.createDataFrame(gone, f"{schema}, {DELETED} boolean").localCheckpoint()
+    path = both_ways(spark, stand, changes, tmp_path, declared)
+    assert spark.read.format("delta").load(str(path)).count() == 2
+    assert len(deltalake.DeltaTable(path).file_uris()) == 1
+
+
+def test_a_candidate_that_nothing_changes_in_stays(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where an event reached it that a newer row keeps out, or a delete of nothing."""
+    declared = keyed(["part"], sequence="value")
+    for part in ("a", "b", "c"):
+        rows = spark.createDataFrame([(n, part, "5") for n in (1, 9)], "id bigint, part string, value string")
+        shifted = rows.selectExpr("id + 10 * (ascii(part) - 97) AS id", "part", "value")
+        shifted.coalesce(1).write.format("delta").partitionBy("part").mode("append").save(str(tmp_path))
+    changes = [(1, "a", "4"), (11, "b", "6"), (25, "c", "1")]
+    given = spark.createDataFrame(changes, "id bigint, part string, value string").localCheckpoint()
+    merged(given, tmp_path, declared, hand=True)
+    (last,) = DeltaTable.forPath(spark, str(tmp_path)).history(1).collect()
+    told = {name: int(value) for name, value in last["operationMetrics"].items() if "Time" not in name}
+    assert (told["numTargetFilesRemoved"], told["numTargetFilesAdded"]) == (2, 2)
+    assert (told["numTargetRowsInserted"], told["numTargetRowsUpdated"], told["numTargetRowsCopied"]) == (1, 1, 3)
+    content = sorted(tuple(row) for row in spark.read.format("delta").load(str(tmp_path)).collect())
+    assert content == [
+        (1, "a", "5"),
+        (9, "a", "5"),
+        (11, "b", "6"),
+        (19, "b", "5"),
+        (21, "c", "5"),
+        (25, "c", "1"),
+        (29, "c", "5"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["double", "decimal(38,18)", "date", "timestamp", "string", "bigint"])
+def test_a_sequence_of_each_kind_orders_as_in_the_merge(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Every value against every other, null and what is not a number among them."""
+    values, schema = KINDS[kind], f"id bigint, part string, value {kind}"
+    pairs = [(one, other) for one in values for other in values if other is not None]
+    stand = spark.createDataFrame([(n, "a", one) for n, (one, _) in enumerate(pairs)], schema)
+    changes = spark.createDataFrame([(n, "b", other) for n, (_, other) in enumerate(pairs)], schema)
+    both_ways(spark, stand, changes.localCheckpoint(), tmp_path, keyed([], sequence="value"))
+
+
+@pytest.mark.parametrize(
+    "kind", ["double", "float", "decimal(38,18)", "date", "timestamp", "string", "binary", "boolean"]
+)
+def test_a_key_of_each_kind_is_found(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """What is equal to Spark is equal here; a row whose key is null is nobody's."""
+    schema = f"id bigint, part string, value {kind}"
+    stand = spark.createDataFrame([(1, "a", value) for value in KINDS[kind]], schema).dropDuplicates(["value"])
+    changes = stand.where("value IS NOT NULL").selectExpr("id", "'b' AS part", "value").localCheckpoint()
+    both_ways(spark, stand, changes, tmp_path, keyed([], keys=["id", "value"]))
+
+
+TABLES = {
+    "a column that must be set": "CREATE TABLE {} (id bigint, part string NOT NULL, value string) USING delta",
+    "a constraint": "CREATE TABLE {} (id bigint, part string, value string) USING delta "
+    "TBLPROPERTIES ('delta.constraints.c' = 'id > 0')",
+    "other names in the files": "CREATE TABLE {} (id bigint, part string, value string) USING delta "
+    "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+    "a list": "CREATE TABLE {} (id bigint, part string, value string, more array<int>) USING delta",
+    "chosen statistics": "CREATE TABLE {} (id bigint, part string, value string) USING delta "
+    "TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'id')",
+    "a generated column": "CREATE TABLE {} (id bigint, part string, value string, twice bigint "
+    "GENERATED ALWAYS AS (id * 2)) USING delta",
+    "row tracking": "CREATE TABLE {} (id bigint, part string, value string) USING delta "
+    "TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_what_only_spark_knows_to_write_is_left_to_it(spark: SparkSession, tmp_path: Path, table: str) -> None:
+    spark.sql(TABLES[table].format(f"delta.`{tmp_path}/table`"))
+    changes = spark.createDataFrame([(1, "a", "x")], "id bigint, part string, value string").localCheckpoint()
+    assert told_why(changes, tmp_path / "table")
+    assert spark.read.format("delta").load(f"{tmp_path}/table").select("id", "part", "value").collect() == [
+        (1, "a", "x")
+    ]
+
+
+def told_why(changes: DataFrame, path: Path) -> str:
+    """Of a batch that Spark has written after all."""
+    spark, declared = changes.sparkSession, keyed([])
+    given = Changes(changes.schema, lambda: changes, changes.toArrow())
+    with capture_logs() as logs, transaction(spark, stamped(1)):
+        bounds = bounds_of(changes, declared)
+        Task(spark, location(str(path)), declared, given, 1, bounds, stamped(1)).prepare().commit(stamped(1))
+    (line,) = [line for line in logs if line["event"] == "Spark writes this batch"]
+    return str(line["reason"])
+
+
+def test_a_disk_that_refuses_the_driver_is_tried_by_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which says what is wrong in its own way, if it is wrong for it too; here only the driver finds no room."""
+    spark.createDataFrame([(1, "a", "x")], "id bigint, part string, value string").write.format("delta").save(
+        str(tmp_path)
+    )
+    changes = spark.createDataFrame([(1, "b", "y")], "id bigint, part string, value string").localCheckpoint()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        assert "File too large" in told_why(changes, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert spark.read.format("delta").load(str(tmp_path)).collect() == [(1, "b", "y")]
+
+
+def test_a_copy_of_a_table_that_names_files_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
+    spark.createDataFrame([(1, "a", "x")], "id bigint, part string, value string").write.format("delta").save(
+        f"{tmp_path}/one"
+    )
+    spark.sql(f"CREATE TABLE delta.`{tmp_path}/two` SHALLOW CLONE delta.`{tmp_path}/one`")
+    changes = spark.createDataFrame([(1, "b", "y")], "id bigint, part string, value string").localCheckpoint()
+    assert "lies elsewhere" in told_why(changes, tmp_path / "two")
+    assert spark.read.format("delta").load(f"{tmp_path}/two").collect() == [(1, "b", "y")]
+
+
+def test_many_rows_in_few_bytes_are_not_for_the_driver(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(reach, "BY_HAND_ROWS", 1)
+    rows = spark.createDataFrame([(n, "a", "x") for n in (1, 2)], "id bigint, part string, value string")
+    rows.coalesce(1).write.format("delta").save(str(tmp_path))
+    declared = keyed([])
+    for number, is_by_hand in ((1, False), (7, True)):
+        given = spark.createDataFrame([(number, "b", "y")], rows.schema).localCheckpoint()
+        found = reach.reach(spark, str(tmp_path), bounds_of(given, declared))
+        assert found is not None
+        assert found.fits_in_memory == is_by_hand
