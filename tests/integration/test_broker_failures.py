@@ -55,10 +55,10 @@ def hooked(real: Callable[..., Any], before: Callable[[int], None], after: Calla
     """The real function, with what happens to the broker before and after each call, the first being 1."""
     count = iter(range(1, 100))
 
-    def wrapped(*arguments: Any) -> Any:
+    def wrapped(*arguments: Any, **named: Any) -> Any:
         number = next(count)
         before(number)
-        result = real(*arguments)
+        result = real(*arguments, **named)
         after(number)
         return result
 
