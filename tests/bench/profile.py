@@ -9,7 +9,7 @@ before it. Written to docs/bench/profile.md.
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -18,8 +18,11 @@ from unittest.mock import patch
 import click
 from py4j.clientserver import ClientServerConnection
 from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as SparkFrame
 
 from common.decode.choice import decoder_of
+from common.drivers import run
+from common.pipeline import ways
 from common.pipeline.judge import with_columns, with_fates
 from common.pipeline.questions import InSpark
 from common.plan.broker import Topic
@@ -38,13 +41,16 @@ from tests.bench.session import activate
 SMALL = Base(1, "years", "partitioned")
 WARM_UPS, ROUNDS = 15, 15
 MANY_RECORDS, MANY_WARM_UPS, MANY_ROUNDS = 100_000, 6, 7
+# Functions of ours or of PySpark's, as a whole.
+WHOLE = {
+    "the records fetched, and given to Spark": (run, "fetched_rows"),
+    "the query that decodes, judges and folds, and its rows to Python": (SparkFrame, "toArrow"),
+    "the candidates read, joined and written by Arrow": (ways, "merge_by_hand"),
+}
 # Calls that a reader knows by another name; all that are not among these are the rest.
 STEPS = {
-    "writeFiles": "Delta's writeFiles: the plan and the job that join and write",
-    "localCheckpoint": "the plan and the job that decode, judge, fold and count",
     "commit": "Delta's commit",
     "select": "columns, analysed",
-    "observe": "columns, analysed",
     "withColumn": "columns, analysed",
     "withColumns": "columns, analysed",
     "forTableWithSnapshot": "the table's newest version, looked up",
@@ -75,10 +81,32 @@ Each line does what the one before it does, and more.
 
 @dataclass
 class Calls:
-    """Seconds and numbers of the calls into the JVM in one batch, by step."""
+    """Seconds and numbers of the calls into the JVM in one batch, by step; those inside of a whole are a part of it."""
 
+    inside: str | None = None
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     numbers: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.numbers[self.inside or step] += 1
+            if self.inside is None:
+                self.seconds[step] += time.monotonic() - began
+
+    def as_a_whole(self, step: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*given: Any, **named: Any) -> Any:
+            with self.timed(step):
+                self.inside = step
+                try:
+                    return real(*given, **named)
+                finally:
+                    self.inside = None
+
+        return wrapped
 
 
 @contextmanager
@@ -86,15 +114,14 @@ def counted() -> Iterator[Calls]:
     calls, send = Calls(), ClientServerConnection.send_command
 
     def timed_send(connection: Any, command: str, *given: Any) -> Any:
-        began = time.monotonic()
-        answer = send(connection, command, *given)
         kind, _, method = (*command.split("\n", 3), "", "")[:3]
-        step = STEPS.get(method, REST) if kind == "c" else REST
-        calls.seconds[step] += time.monotonic() - began
-        calls.numbers[step] += 1
-        return answer
+        with calls.timed(STEPS.get(method, REST) if kind == "c" else REST):
+            return send(connection, command, *given)
 
-    with patch.object(ClientServerConnection, "send_command", timed_send):
+    with ExitStack() as patches:
+        patches.enter_context(patch.object(ClientServerConnection, "send_command", timed_send))
+        for step, (where, name) in WHOLE.items():
+            patches.enter_context(patch.object(where, name, calls.as_a_whole(step, getattr(where, name))))
         yield calls
 
 
@@ -114,7 +141,9 @@ def profile_of_small(stage: Stage) -> Iterator[str]:
             found.append((ours.run(sent).seconds, of_floor, calls))
     counts = found[WARM_UPS:]
     whole = median(seconds for seconds, _, _ in counts)
-    known = {step: median(calls.seconds[step] for *_, calls in counts) for step in dict.fromkeys(STEPS.values())}
+    known = {
+        step: median(calls.seconds[step] for *_, calls in counts) for step in (*WHOLE, *dict.fromkeys(STEPS.values()))
+    }
     numbers = {step: median(calls.numbers[step] for *_, calls in counts) for step in (*known, REST)}
     for step, seconds in sorted(known.items(), key=lambda each: -each[1]):
         yield f"| {step} | {seconds * 1000:.0f} | {numbers[step]:.0f} |"

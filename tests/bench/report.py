@@ -51,7 +51,7 @@ def page(result: Result, plots: list[str]) -> Iterator[str]:
     yield ""
     yield from target_lines(targets(result))
     yield ""
-    yield "`make bench-profile` tells where the time of a batch goes, and what holds back a missed figure."
+    yield "[profile.md](profile.md) tells where the time of a batch goes, and what holds back a missed figure."
     if plots:
         yield ""
         yield "## Plots"

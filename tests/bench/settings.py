@@ -2,12 +2,13 @@
 
     make bench-settings
 
-Each row is a run of the engine on a table of its own, in rounds that alternate: by a direct commit, and by Delta's
-MERGE, which is what the same batch takes where a direct one is not allowed. Written to docs/bench/settings.md.
+Each row is a run of the engine on a table of its own, in rounds that alternate: merged by the driver, by one Spark job
+and a direct commit, and by Delta's MERGE, as the same batch is where the ways before are not allowed. Written to
+docs/bench/settings.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 from unittest.mock import patch
@@ -23,15 +24,15 @@ from tests.bench.engine import Ours
 from tests.bench.rounds import Plays, Stage, play
 from tests.bench.statistics import paired_ratio, spread
 
-Way = Literal["direct", "merge"]
-WAYS: tuple[Way, ...] = ("direct", "merge")
+Way = Literal["hand", "direct", "merge"]
+WAYS: tuple[Way, ...] = ("hand", "direct", "merge")
 AS_IT_IS = "as it is"
 INTRODUCTION = """\
 # What each setting is worth
 
 Written by `make bench-settings`: {rounds} alternating rounds of 144 rows into 210,384. Each row has one thing otherwise
 than conf/local.conf, common/pipeline/few.py or the pipeline's file have it, and its time in times of the first row,
-with the 95 % interval of a bootstrap over rounds: by a direct commit, and where Delta's MERGE does it.
+with the 95 % interval of a bootstrap over rounds: merged by the driver, by one Spark job, and by Delta's MERGE.
 """
 
 
@@ -83,8 +84,11 @@ class Changed(Ours):
 
     @contextmanager
     def _done_otherwise(self) -> Iterator[None]:
-        limit = reach.REWRITE_BYTES if self._way == "direct" else -1
-        with patch.dict(few.SETTINGS, self._change.for_few), patch.object(reach, "REWRITE_BYTES", limit):
+        refused = {"hand": (), "direct": ("BY_HAND_BYTES",), "merge": ("BY_HAND_BYTES", "REWRITE_BYTES")}[self._way]
+        with ExitStack() as patches:
+            patches.enter_context(patch.dict(few.SETTINGS, self._change.for_few))
+            for limit in refused:
+                patches.enter_context(patch.object(reach, limit, -1))
             yield
 
 
@@ -113,8 +117,8 @@ def measure(stage: Stage, rounds: int) -> dict[str, list[float]]:
 
 def lines(seconds: Mapping[str, Sequence[float]], rounds: int) -> Iterator[str]:
     yield INTRODUCTION.format(rounds=rounds)
-    yield "| otherwise | direct commit | Delta's MERGE |"
-    yield "| --- | ---: | ---: |"
+    yield "| otherwise | by the driver | one Spark job | Delta's MERGE |"
+    yield "| --- | ---: | ---: | ---: |"
     for number, change in enumerate(CHANGES):
         yield f"| {change.what} | {' | '.join(worth(seconds, number, way) for way in WAYS)} |"
 
