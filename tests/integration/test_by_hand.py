@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import deltalake
 import pytest
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
@@ -47,8 +47,8 @@ KINDS: dict[str, list[Any]] = {
 PARTS = ["a", "", None, "a b", "ü/=%:\\", "100%+&#?'\"{}[]^*", "1.0"]
 
 
-def keyed(partition_by: list[str], **target: Any) -> Pipeline:
-    columns = {"id": "bigint", "part": "string", "value": "string"}
+def keyed(partition_by: list[str], *values: str, **target: Any) -> Pipeline:
+    columns = {"id": "bigint", "part": "string", **dict.fromkeys(values or ["value"], "string")}
     declared = {"keys": ["id"], "prune_by": ["id"], "partition_by": partition_by} | target
     return pipeline("t", source={"columns": columns}, target=declared)
 
@@ -87,39 +87,57 @@ def both_ways(spark: SparkSession, stand: DataFrame, changes: DataFrame, folder:
     return folder / "hand"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_value_of_each_kind_is_the_same_to_every_reader(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+NAMES = {f"v{number}": kind for number, kind in enumerate(KINDS)}
+EVERY_KIND = ", ".join(["id bigint, part string", *(f"{name} {kind}" for name, kind in NAMES.items())])
+# Not one of its values is in the same row as all others of its kind.
+AT_MOST = max(map(len, KINDS.values()))
+
+
+def of_every_kind(number: int, part: str, turn: int) -> tuple[Any, ...]:
+    return (number, part, *(values[turn % len(values)] for values in KINDS.values()))
+
+
+def test_values_of_every_kind_are_the_same_to_every_reader(spark: SparkSession, tmp_path: Path) -> None:
     """In rows that stand, that change, and that are new."""
-    values, schema = KINDS[kind], f"id bigint, part string, value {kind}"
-    last = len(values) - 1
-    stand = spark.createDataFrame([(n, "a", value) for n, value in enumerate(values)], schema)
-    turned = [(n, "a", values[last - n]) for n in range(0, last + 1, 2)]
-    changes = spark.createDataFrame([*turned, *((100 + n, "b", value) for n, value in enumerate(values))], schema)
-    path = both_ways(spark, stand, changes.localCheckpoint(), tmp_path, keyed(["part"]))
+    stand = spark.createDataFrame([of_every_kind(n, "a", n) for n in range(AT_MOST)], EVERY_KIND)
+    turned = [of_every_kind(n, "a", n + 1) for n in range(0, AT_MOST, 2)]
+    new = [of_every_kind(100 + n, "b", n) for n in range(AT_MOST)]
+    changes = spark.createDataFrame([*turned, *new], EVERY_KIND).localCheckpoint()
+    path = both_ways(spark, stand, changes, tmp_path, keyed(["part"], *NAMES))
     others = deltalake.DeltaTable(path).to_pyarrow_table().sort_by("id")
-    assert others["id"].to_pylist() == [*range(last + 1), *range(100, 101 + last)]
-    found = spark.read.format("delta").load(str(path)).orderBy("id").toArrow()["value"]
-    assert str(others["value"].cast(found.type).to_pylist()) == str(found.to_pylist())
+    found = spark.read.format("delta").load(str(path)).orderBy("id").toArrow()
+    assert found["id"].to_pylist() == [*range(AT_MOST), *range(100, 100 + AT_MOST)]
+    for name in ("id", "part", *NAMES):
+        assert str(others[name].cast(found[name].type).to_pylist()) == str(found[name].to_pylist()), name
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in {"boolean", "binary"} and "struct" not in kind])
-def test_what_is_told_of_a_file_hides_no_row_from_delta(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_what_is_told_of_a_file_hides_no_row_from_delta(spark: SparkSession, tmp_path: Path) -> None:
     """Each value alone in a file of the driver's: Delta finds it by an equal one."""
-    values = [value for value in KINDS[kind] if value is not None]
-    schema = f"id bigint, part string, value {kind}"
-    spark.createDataFrame([], schema).write.format("delta").save(str(tmp_path))
-    for number, value in enumerate(values, start=1):
-        changes = spark.createDataFrame([(number, "a", value)], schema).localCheckpoint()
-        merged(changes, tmp_path, keyed([]), hand=True, seq=number)
+    spark.createDataFrame([], EVERY_KIND).write.format("delta").save(str(tmp_path))
+    for number in range(AT_MOST):
+        changes = spark.createDataFrame([of_every_kind(number, "a", number)], EVERY_KIND).localCheckpoint()
+        merged(changes, tmp_path, keyed([], *NAMES), hand=True, seq=number + 1)
     table = spark.read.format("delta").load(str(tmp_path))
-    wanted = table.select("value").collect()
-    assert len(wanted) == len(values)
-    for (value,) in wanted:
-        # As a text: on its way to Java, an early date would change its calendar.
-        same = F.col("value") == (F.lit(str(value)).cast(kind) if isinstance(value, date) else F.lit(value).cast(kind))
-        with settings(spark, {"spark.databricks.delta.stats.skipping": "false"}):
-            all_of_them = sorted(row["id"] for row in table.where(same).collect())
-        assert sorted(row["id"] for row in table.where(same).collect()) == all_of_them != []
+    assert len(table.inputFiles()) == AT_MOST
+    comparable = {name: kind for name, kind in NAMES.items() if "struct" not in kind}
+    rows = table.collect()
+    asked = {(name, row["id"]): row[name] for row in rows for name in comparable if row[name] is not None}
+    answers = []
+    for skipping in ("true", "false"):
+        with settings(spark, {"spark.databricks.delta.stats.skipping": skipping}):
+            found = [table.where(is_equal(*each)).select("id") for each in wanted(asked, comparable)]
+            answers.append([sorted(row["id"] for row in each.collect()) for each in found])
+    assert answers[0] == answers[1]
+    assert all(number in answer for (_, number), answer in zip(asked, answers[0], strict=True))
+
+
+def wanted(asked: dict[tuple[str, int], Any], kinds: dict[str, str]) -> list[tuple[str, str, Any]]:
+    return [(name, kinds[name], value) for (name, _), value in asked.items()]
+
+
+def is_equal(name: str, kind: str, value: Any) -> Column:
+    """As a text: on its way to Java, an early date would change its calendar."""
+    return F.col(name) == (F.lit(str(value)) if isinstance(value, date) else F.lit(value)).cast(kind)
 
 
 @pytest.mark.parametrize("kind", ["string", "int", "date"])
