@@ -88,7 +88,7 @@ def seconds_of(cells: Sequence[Cell], rounds: int) -> float:
 
 
 def typical(contender: str, scale: int) -> float:
-    small, large = TYPICAL[contender]
+    small, large = TYPICAL.get(contender, TYPICAL["ours-batch"])  # Or one of ours, with a setting changed.
     return small + (large - small) * scale / 100
 
 
