@@ -21,8 +21,9 @@ def tally_held(rows: pa.Table) -> dict[int, PartitionTally]:
     """Of each partition of the topic."""
     partitions: dict[int, list[tuple[int, str | None, bool | None]]] = {}
     fates, wrong = rows[FATE].to_pylist(), rows[MISROUTED].to_pylist()
-    for partition, *row in zip(field_of(rows, "partition"), field_of(rows, "offset"), fates, wrong, strict=True):
-        partitions.setdefault(partition, []).append((row[0], row[1], row[2]))
+    places = zip(field_of(rows, "partition"), field_of(rows, "offset"), strict=True)
+    for (partition, offset), fate, is_wrong in zip(places, fates, wrong, strict=True):
+        partitions.setdefault(partition, []).append((offset, fate, is_wrong))
     return {partition: tally_of_one(found) for partition, found in partitions.items()}
 
 
@@ -42,7 +43,7 @@ def unclear_held(rows: pa.Table, pipeline: Pipeline) -> list[Answer]:
     """A key of which not just one row is to be merged, the newest: the first of them, if there is any."""
     keys, sequence = pipeline.target.keys, pipeline.target.sequence
     rivals = rows.filter(pc.is_in(rows[FATE], pa.array([MERGE, FOLDED])))
-    ages = comparable(pc.struct_field(rivals[RECORD], "offset") if sequence == POSITION else rivals[sequence])
+    ages = field_of(rivals, "offset") if sequence == POSITION else comparable(rivals[sequence])
     same = zip(*(comparable(with_same_bits(rivals[key])) for key in keys), strict=True)
     of_key: dict[tuple[Any, ...], list[int]] = {}
     for place, key in enumerate(same):

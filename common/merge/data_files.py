@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 
+from common.arrow import ATOMS
 from common.merge.kernel import File
 from common.merge.plain import NotPlainError, PlainTable
 from common.merge.statistics import statistics_of
 
-UTC = pa.timestamp("us", tz="UTC")
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 # Spark writes these characters of a value otherwise in the name of its folder.
 ESCAPED = {*map(chr, range(0x20)), *"\"#%'*/:=?\\\x7f{[]^"}
@@ -54,7 +54,7 @@ def in_utc(found: pa.Table, schema: pq.ParquetSchema) -> pa.Table:
     """Spark's own form of times, of 96 bits, does not say that they are of UTC."""
     columns = [schema.column(index) for index in range(len(schema.names))]
     times = {column.path for column in columns if column.physical_type == "INT96"}
-    fields = [pa.field(field.name, UTC) if field.name in times else field for field in found.schema]
+    fields = [pa.field(field.name, ATOMS["timestamp"]) if field.name in times else field for field in found.schema]
     return found.cast(pa.schema(fields)) if times else found
 
 

@@ -85,15 +85,10 @@ class DirectTransaction:
     def adopt(self, entries: Iterable[Mapping[str, Any]]) -> int:
         """New files that somebody else has written, by their entries for the log. Gives how many rows these tell of."""
         self._written = [self._action("add", entry) for entry in entries]
+        rows = self._rows_written
         # Delta would tell of an append what it has written itself.
-        self._tell(
-            {
-                "numFiles": self.files_written,
-                "numOutputRows": self._rows_written,
-                "numOutputBytes": self.bytes_written,
-            }
-        )
-        return self._rows_written
+        self._tell({"numFiles": self.files_written, "numOutputRows": rows, "numOutputBytes": self.bytes_written})
+        return rows
 
     def commit(self, stamp: Stamp, removed: Sequence[File], metrics: Mapping[str, int] | None) -> None:
         """Rows and transaction in one. With metrics it is a MERGE in the table's history, without them an append."""

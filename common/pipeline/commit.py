@@ -183,11 +183,11 @@ def remember(step: Step, ledger: Ledger, judged: DataFrame) -> None:
     fault_point("forgotten")
 
 
-def refuse_strays(spark: SparkSession, task: Task) -> None:
+def refuse_strays(task: Task) -> None:
     """The proof that pruned and unpruned give the same table, on the user's own data: no row with a key of the batch
     lies outside of its bounds. It reads the whole table."""
     keys = task.pipeline.target.keys
-    table = DeltaTable.forPath(spark, task.table.uri)
+    table = DeltaTable.forPath(task.spark, task.table.uri)
     for row in strays(table, task.changes.frame, keys, task.bounds).limit(1).collect():
         raise StateError(
             f"key {key_of(row, keys)} has a row outside of its batch's bounds: "
@@ -203,7 +203,7 @@ def commit_with_retries(spark: SparkSession, step: Step, ledger: Ledger, batch: 
         refuse_moved(ledger, step.before)
         ensure_lineage(spark, step.table.uri, step.pipeline)
         if step.check_pruning and batch.bounds:
-            refuse_strays(spark, task)
+            refuse_strays(task)
         fault_point("merge")
         try:
             # Anew for each attempt: what a rival has written meanwhile may hold a key of the batch.

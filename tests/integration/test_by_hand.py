@@ -89,7 +89,7 @@ def both_ways(spark: SparkSession, stand: DataFrame, changes: DataFrame, folder:
 
 NAMES = {f"v{number}": kind for number, kind in enumerate(KINDS)}
 EVERY_KIND = ", ".join(["id bigint, part string", *(f"{name} {kind}" for name, kind in NAMES.items())])
-# Not one of its values is in the same row as all others of its kind.
+# In so many rows each value of each kind comes once at least.
 AT_MOST = max(map(len, KINDS.values()))
 
 
@@ -260,9 +260,7 @@ def told_why(changes: DataFrame, path: Path) -> str:
     return str(line["reason"])
 
 
-def test_a_disk_that_refuses_the_driver_is_tried_by_spark(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_refuses_the_driver_is_tried_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Which says what is wrong in its own way, if it is wrong for it too; here only the driver finds no room."""
     spark.createDataFrame([(1, "a", "x")], "id bigint, part string, value string").write.format("delta").save(
         str(tmp_path)
