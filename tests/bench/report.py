@@ -52,6 +52,7 @@ def page(result: Result, plots: list[str]) -> Iterator[str]:
     yield from target_lines(targets(result))
     yield ""
     yield "[profile.md](profile.md) tells where the time of a batch goes, and what holds back a missed figure."
+    yield "[settings.md](settings.md) tells what each setting of Spark and Delta is worth."
     if plots:
         yield ""
         yield "## Plots"
