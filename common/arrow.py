@@ -1,7 +1,6 @@
 """Rows that this process holds itself, as Arrow's columns, compared as Spark compares them."""
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,8 @@ ATOMS = {
     "string": pa.string(),
     "binary": pa.binary(),
 }
+# By the name of what is told of a group: of which column, and how.
+Told = Mapping[str, tuple[str | list[str], str]]
 BITS = {pa.float32(): np.int32, pa.float64(): np.int64}
 
 
@@ -42,30 +43,21 @@ def can_be_held(schema: T.StructType, compared: Iterable[str]) -> bool:
     return all(atom(schema[name].dataType) is not None for name in compared)
 
 
-def with_same_bits(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """In a form in which equal values are equal bits: to Spark both zeros are one number, and so are all that are
-    none."""
+def in_order(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """In a form in which values compare as in Spark: there both zeros are one number, and what is not a number is equal
+    to itself and greater than all that are. Nulls remain."""
     if column.type not in BITS:
         return column
     values = column.combine_chunks()
     found = values.to_numpy(zero_copy_only=False) + column.type.to_pandas_dtype()(0)
     found[np.isnan(found)] = np.nan
-    return pa.array(found.view(BITS[column.type]), mask=np.asarray(values.is_null()))
+    bits = found.view(BITS[column.type])
+    # As whole numbers, those below zero would be in the order of their distance from it.
+    negative, without_sign = bits < 0, np.iinfo(bits.dtype).max
+    return pa.array(np.where(negative, bits ^ without_sign, bits), mask=np.asarray(values.is_null()))
 
 
-def comparable(column: pa.ChunkedArray) -> list[Any]:
-    """Times as numbers: Python knows fewer years than Spark."""
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    elif pa.types.is_date(column.type):
-        column = column.cast(pa.int32())
-    return list(column.to_pylist())
-
-
-def is_greater(one: Any, other: Any) -> bool:
-    """Null is less than everything, and what is not a number is greater than all that are."""
-    if one is None or other is None:
-        return one is not None
-    if isinstance(one, float) and math.isnan(one):
-        return not math.isnan(other)
-    return bool(one > other)
+def grouped(columns: Mapping[str, Any], by: Sequence[str], told: Told) -> pa.Table:
+    """One row for each combination of values of `by`, with what is `told` of its rows."""
+    found = pa.table(dict(columns)).group_by(list(by), use_threads=False).aggregate(list(told.values()))
+    return found.rename_columns([*by, *told])

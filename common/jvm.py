@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
 def java(spark: SparkSession, name: str) -> Any:
@@ -50,3 +50,10 @@ def items_of(seq: Any) -> list[Any]:
 def map_of(mapping: Any) -> dict[str, Any]:
     """Of a Java map, by its keys, for the same reason."""
     return {name: mapping.get(name) for name in mapping.keySet().toArray()}
+
+
+def bytes_kept(rows: DataFrame) -> int:
+    """By the executors, in memory and on disk, of rows that a local checkpoint has computed."""
+    number = rows._jdf.queryExecution().analyzed().rdd().id()
+    stored = rows.sparkSession.sparkContext._jsc.sc().getRDDStorageInfo()
+    return sum(int(each.memSize() + each.diskSize()) for each in stored if each.id() == number)

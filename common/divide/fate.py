@@ -1,9 +1,8 @@
 """Every record gets one fate: merged, folded into a newer one of its key, late, quarantined, or null."""
 
-from collections.abc import Sequence
 from functools import cache
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.divide.moments import moment
@@ -69,33 +68,19 @@ def interval(bound: str) -> Column:
     return F.expr(f"make_dt_interval(0, 0, 0, {seconds(bound)})")
 
 
-def with_fate(judged: DataFrame, pipeline: Pipeline, newest: Sequence[Column] = ()) -> DataFrame:
-    """Adds `_fate`. Of the events of one key that may be merged, the one with the greatest sequence is.
-
-    `newest` goes before the sequence, for rows that come from more than one reading of a topic.
-    """
-    in_order = folded(pipeline) if not newest else fold_of(pipeline, newest)
-    return judged.withColumn(FATE, turned_away(pipeline)).withColumn(FATE, in_order)
+def with_fate(judged: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Adds `_fate`, by each record alone: what is to be merged may still be folded, common/divide/fold.py."""
+    return judged.withColumn(FATE, fate(pipeline))
 
 
 @cache
-def turned_away(pipeline: Pipeline) -> Column:
+def fate(pipeline: Pipeline) -> Column:
     return (
         F.when((F.col(REASON) == "NULL_VALUE") & F.lit(pipeline.source.null_value == "skip"), F.lit(NULL))
         .when(F.col(REASON).isNotNull(), F.lit(QUARANTINED))
         .when(is_late(pipeline), F.lit(LATE))
+        .otherwise(F.lit(MERGE))
     )
-
-
-@cache
-def folded(pipeline: Pipeline) -> Column:
-    return fold_of(pipeline, ())
-
-
-def fold_of(pipeline: Pipeline, newest: Sequence[Column]) -> Column:
-    rivals = Window.partitionBy(FATE, *pipeline.target.keys).orderBy(*newest, *newest_first(pipeline.target.sequence))
-    first = F.when(F.row_number().over(rivals) == 1, F.lit(MERGE)).otherwise(F.lit(FOLDED))
-    return F.coalesce(F.col(FATE), first)
 
 
 def is_late(pipeline: Pipeline) -> Column:
@@ -105,10 +90,3 @@ def is_late(pipeline: Pipeline) -> Column:
         return F.lit(False)  # noqa: FBT003
     is_old = event_time(late) < F.col(f"{RECORD}.timestamp") - interval(late.bound)
     return is_old & ~F.col(DELETED) if pipeline.deletes else is_old
-
-
-def newest_first(sequence: str) -> list[Column]:
-    """By the declared column; of equal sequences the first, as across batches, where only a greater one replaces a row:
-    what remains must not depend on where a batch ended."""
-    offset, partition = F.col(f"{RECORD}.offset"), F.col(f"{RECORD}.partition")
-    return [offset.desc()] if sequence == POSITION else [F.col(sequence).desc(), offset, partition]

@@ -7,13 +7,14 @@ part of the key or never changes for one. So what holds none of these values hol
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.arrow import comparable
 from common.ask import Answer
 from common.merge.quoting import quoted
 from common.merge.values import Value, sql_literal
@@ -86,7 +87,7 @@ def bounds_by(found: Mapping[str, Spread], kinds: Kinds, pipeline: Pipeline) -> 
 
 def spread_held(column: pa.ChunkedArray, kind: T.DataType) -> Spread:
     """Of a column that this process holds."""
-    held = sorted({value for value in comparable(column) if value is not None})
+    held = sorted(ordinals_held(pc.unique(column.drop_null())))
     numbers = [prefix_held(value) if isinstance(value, str) else value for value in held]
     nothing_between = 1 if isinstance(kind, WHOLE) else 0
     gaps = [(after - before, at) for at, (before, after) in enumerate(pairwise(numbers), start=1)]
@@ -94,6 +95,13 @@ def spread_held(column: pa.ChunkedArray, kind: T.DataType) -> Spread:
     starts = [0, *sorted(at for _, at in widest), len(held)] if held else []
     spans = [Span(held[start], held[after - 1]) for start, after in pairwise(starts)]
     return Spread(spans, has_null=column.null_count > 0)
+
+
+def ordinals_held(values: pa.Array) -> list[Any]:
+    """As `ordinal`; texts as themselves."""
+    if pa.types.is_temporal(values.type):
+        values = values.cast(pa.int32() if pa.types.is_date(values.type) else pa.int64())
+    return list(values.to_pylist())
 
 
 def prefix_held(text: str) -> int:

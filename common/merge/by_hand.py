@@ -3,24 +3,26 @@
 What Spark does around a job takes longer than to read, join and write some megabytes: docs/adr/0013-small-merges.md.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from common.arrow import comparable, is_greater, with_same_bits
+from common.arrow import in_order
 from common.divide.tombstone import DELETED
-from common.merge.data_files import partition_text, rows_of, write_file
+from common.merge.data_files import Room, partition_text, rows_of, write_file
 from common.merge.kernel import File
 from common.merge.origin import LINEAGE
 from common.merge.plain import PlainTable
-from common.merge.rewrite import ABSENT, DELETE, INSERT, SUPERSEDED, UPDATE
+from common.merge.rewrite import ABSENT, ACTION, DELETE, INSERT, SUPERSEDED, UPDATE
 from common.merge.upsert import Upsert
 
 CHANGE = "_change"
@@ -29,6 +31,7 @@ THREADS = 4
 # Of candidates, in memory.
 HELD_BYTES = 256 * 2**20
 Partition = tuple[str | None, ...]
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,32 +43,26 @@ class Candidate:
     rows: pa.Table
     first: int
 
-    def own(self, numbers: Sequence[int]) -> list[int]:
+    def own(self, numbers: Numbers) -> Numbers:
         """Their places in this file."""
-        return [number - self.first for number in numbers if 0 <= number - self.first < self.rows.num_rows]
+        places: Numbers = numbers - self.first
+        own: Numbers = places[(places >= 0) & (places < self.rows.num_rows)]
+        return own
 
-    def without(self, numbers: Sequence[int]) -> pa.Table:
+    def without(self, numbers: Numbers) -> pa.Table:
         stays = np.ones(self.rows.num_rows, dtype=bool)
         stays[self.own(numbers)] = False
         return self.rows.filter(pa.array(stays))
 
 
 @dataclass(frozen=True)
-class Deed:
-    """What a change does, and to which row."""
-
-    action: str
-    change: int
-    number: int | None
-
-
-@dataclass(frozen=True)
 class ByHand:
-    """Files that are written and those that they replace; what each change did, and how many rows were only copied."""
+    """Files that are written and those that they replace; how many changes did what, and how many rows were only
+    copied."""
 
     written: Sequence[Mapping[str, Any]]
     replaced: Sequence[File]
-    actions: Sequence[str]
+    actions: Mapping[str, int]
     copied: int
 
 
@@ -79,27 +76,28 @@ def merge_by_hand(
     """
     candidates = read(folder, files, table)
     stand = pa.concat_tables([table.schema.empty_table(), *(each.rows for each in candidates)])
-    deeds = list(deeds_of(stand, changes, upsert, sequence))
-    gone = [deed.number for deed in deeds if deed.action in {UPDATE, DELETE} and deed.number is not None]
-    parts = by_partition(rows_set(stand, changes, deeds, table, upsert), table)
-    replaced = [each for each in candidates if each.partition in parts or each.own(gone)]
-    for each in replaced:
-        parts.setdefault(each.partition, []).append(each.without(gone))
+    deeds = deeds_of(stand, changes, upsert, sequence)
+    gone = those_that(deeds, UPDATE, DELETE)[NUMBER].to_numpy()
+    parts = by_partition(rows_set(stand, changes, those_that(deeds, INSERT, UPDATE), table, upsert), table)
+    replaced = [each for each in candidates if each.partition in parts or each.own(gone).size]
+    with ThreadPoolExecutor(THREADS) as several:
+        for each, rows in zip(replaced, several.map(lambda each: each.without(gone), replaced), strict=True):
+            parts.setdefault(each.partition, []).append(rows)
     copied = sum(each.rows.num_rows for each in replaced) - len(gone)
     written = write(folder, parts, table)
-    return ByHand(written, [each.file for each in replaced], [deed.action for deed in deeds], copied)
+    actions = {each["values"]: each["counts"] for each in pc.value_counts(deeds[ACTION]).to_pylist()}
+    return ByHand(written, [each.file for each in replaced], actions, copied)
 
 
 def read(folder: Path, files: Sequence[File], table: PlainTable) -> list[Candidate]:
-    candidates: list[Candidate] = []
-    first, most_bytes = 0, HELD_BYTES
-    for file in files:
-        rows = rows_of(folder, file, table, most_bytes)
-        candidates.append(
-            Candidate(file, tuple(file.partition_values[name] for name in table.partition_by), rows, first)
-        )
-        first, most_bytes = first + rows.num_rows, most_bytes - rows.nbytes
-    return candidates
+    room = Room(HELD_BYTES)
+    with ThreadPoolExecutor(THREADS) as several:
+        found = list(several.map(lambda file: rows_of(folder, file, table, room), files))
+    firsts = accumulate((rows.num_rows for rows in found), initial=0)
+    return [
+        Candidate(file, tuple(file.partition_values[name] for name in table.partition_by), rows, first)
+        for file, rows, first in zip(files, found, firsts, strict=False)
+    ]
 
 
 def write(folder: Path, parts: Mapping[Partition, Sequence[pa.Table]], table: PlainTable) -> list[Mapping[str, Any]]:
@@ -120,53 +118,49 @@ def write(folder: Path, parts: Mapping[Partition, Sequence[pa.Table]], table: Pl
     return [each.result() for each in tried]
 
 
-def deeds_of(stand: pa.Table, changes: pa.Table, upsert: Upsert, sequence: str | None) -> Iterator[Deed]:
-    """The same as in the MERGE: deletes of nothing and events that a newer row keeps out do nothing."""
-    deletes = changes[DELETED].to_pylist() if upsert.deletes else [False] * changes.num_rows
+def deeds_of(stand: pa.Table, changes: pa.Table, upsert: Upsert, sequence: str | None) -> pa.Table:
+    """What each change does, and to which row. The same as in the MERGE: deletes of nothing and events that a newer row
+    keeps out do nothing."""
     found = pairs(stand, changes, upsert.keys)
-    for (change, number), may in zip(found, allowed(stand, changes, found, sequence), strict=True):
-        if number is None:
-            action = ABSENT if deletes[change] else INSERT
-        elif not may:
-            action = SUPERSEDED
-        else:
-            action = DELETE if deletes[change] else UPDATE
-        yield Deed(action, change, number)
+    of_change = changes.take(found[CHANGE])
+    deletes = pc.fill_null(of_change[DELETED], fill_value=False) if upsert.deletes else False
+    may = True if sequence is None else is_newer(of_change[sequence], stand[sequence].take(found[NUMBER]))
+    on_row = pc.if_else(may, pc.if_else(deletes, DELETE, UPDATE), SUPERSEDED)
+    actions = pc.if_else(pc.is_null(found[NUMBER]), pc.if_else(deletes, ABSENT, INSERT), on_row)
+    return found.append_column(ACTION, actions)
 
 
-def pairs(stand: pa.Table, changes: pa.Table, keys: Sequence[str]) -> list[tuple[int, int | None]]:
+def those_that(deeds: pa.Table, *actions: str) -> pa.Table:
+    return deeds.filter(pc.is_in(deeds[ACTION], pa.array(actions)))
+
+
+def pairs(stand: pa.Table, changes: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Each change with the row that has its key, by their numbers. A key of a change is never null."""
-    left, right = keyed(changes, keys, CHANGE), keyed(stand, keys, NUMBER)
-    for key in keys:  # Most rows of the files are none of these, and to join all of them takes much longer.
-        right = right.filter(pc.is_in(right[key], left[key].combine_chunks()))
-    found = left.join(right, list(keys), join_type="left outer")
-    return sorted(zip(found[CHANGE].to_pylist(), found[NUMBER].to_pylist(), strict=True), key=lambda pair: pair[0])
+    left, right = numbered(changes.select(keys), CHANGE), numbered(stand.select(keys), NUMBER)
+    # Most rows of the files are none of these, and to join all of them takes much longer. Numbers last: of these the
+    # comparable form has to be made.
+    for key in sorted(keys, key=lambda key: pa.types.is_floating(stand.schema.field(key).type)):
+        wanted, found = in_order(left[key]), in_order(right[key])
+        left = left.set_column(left.schema.get_field_index(key), key, wanted)
+        right = right.set_column(right.schema.get_field_index(key), key, found).filter(pc.is_in(found, wanted))
+    return left.join(right, list(keys), join_type="left outer").select([CHANGE, NUMBER]).sort_by(CHANGE)
 
 
-def keyed(rows: pa.Table, keys: Sequence[str], number: str) -> pa.Table:
-    """Only the keys, in a form in which the same key has the same bits, and each row's number."""
-    columns = {key: with_same_bits(rows[key]) for key in keys}
-    return pa.table({**columns, number: pa.array(np.arange(rows.num_rows))})
+def numbered(rows: pa.Table, name: str) -> pa.Table:
+    return rows.append_column(name, pa.array(np.arange(rows.num_rows)))
 
 
-def allowed(
-    stand: pa.Table, changes: pa.Table, found: Sequence[tuple[int, int | None]], sequence: str | None
-) -> list[bool]:
-    """Whether a change may replace the row of its key: without a sequence it always may."""
-    if sequence is None:
-        return [True] * len(found)
-    news = comparable(changes[sequence].take(pa.array([change for change, _ in found], pa.int64())))
-    olds = comparable(stand[sequence].take(pa.array([number for _, number in found], pa.int64())))
-    return [old is None or is_greater(new, old) for new, old in zip(news, olds, strict=True)]
+def is_newer(news: pa.ChunkedArray, olds: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Than nothing, everything is."""
+    is_greater = pc.fill_null(pc.greater(in_order(news), in_order(olds)), fill_value=False)
+    return pc.or_(pc.is_null(olds), is_greater)
 
 
-def rows_set(stand: pa.Table, changes: pa.Table, deeds: Sequence[Deed], table: PlainTable, upsert: Upsert) -> pa.Table:
+def rows_set(stand: pa.Table, changes: pa.Table, deeds: pa.Table, table: PlainTable, upsert: Upsert) -> pa.Table:
     """The rows of all changes that insert or update: of each column the change's value where it sets it, else what
     stands, which is nothing for a new row."""
-    setting = [deed for deed in deeds if deed.action in {INSERT, UPDATE}]
-    news = changes.take(pa.array([deed.change for deed in setting], pa.int64()))
-    olds = stand.take(pa.array([deed.number for deed in setting], pa.int64()))
-    inserts = pa.array([deed.action == INSERT for deed in setting], pa.bool_())
+    news, olds = changes.take(deeds[CHANGE]), stand.take(deeds[NUMBER])
+    inserts = pc.equal(deeds[ACTION], INSERT)
 
     def chosen(field: pa.Field) -> pa.Array | pa.ChunkedArray:
         name = field.name
@@ -175,15 +169,18 @@ def rows_set(stand: pa.Table, changes: pa.Table, deeds: Sequence[Deed], table: P
         if name in upsert.columns or (name == LINEAGE and upsert.lineage):
             return news[name].cast(field.type)
         # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
-        return pa.nulls(len(setting), field.type) if name == LINEAGE else olds[name]
+        return pa.nulls(deeds.num_rows, field.type) if name == LINEAGE else olds[name]
 
     return pa.table([chosen(field) for field in table.schema], schema=table.schema)
 
 
 def by_partition(rows: pa.Table, table: PlainTable) -> dict[Partition, list[pa.Table]]:
-    if not table.partition_by:
+    names = list(table.partition_by)
+    if not names or not rows.num_rows:
         return {(): [rows]} if rows.num_rows else {}
-    places: dict[Partition, list[int]] = {}
-    for index, values in enumerate(zip(*(rows[name].to_pylist() for name in table.partition_by), strict=True)):
-        places.setdefault(tuple(map(partition_text, values)), []).append(index)
-    return {place: [rows.take(indices)] for place, indices in places.items()}
+    found = numbered(rows.select(names), NUMBER).group_by(names, use_threads=False).aggregate([(NUMBER, "list")])
+    parts: dict[Partition, list[pa.Table]] = {}
+    for values, numbers in zip(found.select(names).to_pylist(), found[f"{NUMBER}_list"], strict=True):
+        # An empty text is no value: rows of both belong to one partition.
+        parts.setdefault(tuple(map(partition_text, values.values())), []).append(rows.take(numbers.values))
+    return parts

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import quote, unquote, urlparse
 from uuid import uuid4
@@ -25,7 +26,20 @@ JULIAN_VERSIONS = (b"1.", b"2.", b"3.0.")
 JULIAN = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
-def rows_of(folder: Path, file: File, table: PlainTable, most_bytes: int) -> pa.Table:
+class Room:
+    """For so many bytes of rows, whichever thread reads them: a file of few bytes can hold many times as much."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left, self._lock = most_bytes, Lock()
+
+    def take(self, size: int) -> None:
+        with self._lock:
+            self._left -= size
+            if self._left < 0:
+                raise NotPlainError("the candidates are larger in memory than in their files")
+
+
+def rows_of(folder: Path, file: File, table: PlainTable, room: Room) -> pa.Table:
     """All of its rows, with the columns of the table: what the file does not know yet is null."""
     if urlparse(file.path).scheme or file.path.startswith("/"):
         raise NotPlainError(f"{file.path} lies elsewhere")
@@ -35,17 +49,14 @@ def rows_of(folder: Path, file: File, table: PlainTable, most_bytes: int) -> pa.
         wanted = [name for name in table.in_files.names if name.lower() in known]
         if not set(wanted) <= set(parquet.schema_arrow.names):
             raise NotPlainError(f"{file.path} has a column that differs by case")
-        found = in_utc(read_at_most(parquet, wanted, most_bytes), parquet.schema)
+        found = in_utc(read_into(room, parquet, wanted), parquet.schema)
     return pa.table([column_of(field, found, file) for field in table.schema], schema=table.schema)
 
 
-def read_at_most(parquet: pq.ParquetFile, columns: list[str], most_bytes: int) -> pa.Table:
-    """A file of few bytes can hold many times as much."""
-    batches, held = [], 0
+def read_into(room: Room, parquet: pq.ParquetFile, columns: list[str]) -> pa.Table:
+    batches = []
     for batch in parquet.iter_batches(columns=columns):
-        held += batch.nbytes
-        if held > most_bytes:
-            raise NotPlainError("the candidates are larger in memory than in their files")
+        room.take(batch.nbytes)
         batches.append(batch)
     return pa.Table.from_batches(batches) if batches else parquet.read(columns=columns)
 

@@ -58,16 +58,20 @@ def range_of(column: pa.ChunkedArray) -> tuple[str, str]:
 
 def range_of_floats(values: Any) -> tuple[float | str, float | str]:
     """What is not a number is greater than all that are. Of two zeros the negative one is the less, if it is there."""
-    numbers = values[~np.isnan(values)]
+    has_others = bool(np.isnan(values.max()))
+    numbers = values[~np.isnan(values)] if has_others else values
     if not len(numbers):
         return "NaN", "NaN"
-    is_negative_zero = (numbers == 0) & np.signbit(numbers)
     least, greatest = float(numbers.min()), float(numbers.max())
     if least == 0:
-        least = -0.0 if is_negative_zero.any() else 0.0
+        least = -0.0 if is_negative_zero(numbers).any() else 0.0
     if greatest == 0:
-        greatest = -0.0 if is_negative_zero[numbers == 0].all() else 0.0
-    return spoken(least), "NaN" if len(numbers) < len(values) else spoken(greatest)
+        greatest = -0.0 if is_negative_zero(numbers[numbers == 0]).all() else 0.0
+    return spoken(least), "NaN" if has_others else spoken(greatest)
+
+
+def is_negative_zero(numbers: Any) -> Any:
+    return (numbers == 0) & np.signbit(numbers)
 
 
 def spoken(number: float) -> float | str:

@@ -1,6 +1,5 @@
 """The way of one batch, called by both drivers: read, judge, account, and one commit of rows and position."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from py4j.protocol import Py4JError
@@ -21,7 +20,7 @@ from common.pipeline.changes import Changes, changes_of
 from common.pipeline.commit import Accounted, Committed, Step, commit
 from common.pipeline.few import FEW_RECORDS, planned_for
 from common.pipeline.judge import with_fates, with_fates_of_records
-from common.pipeline.questions import InSpark, Materialised, kept_in_memory
+from common.pipeline.questions import Keep, Materialised, keep_few, keep_many
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, starting_offsets
 from common.read.kafka import RECORD
@@ -80,7 +79,7 @@ def run_batch(
     step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
     with planned_for(spark, planned.records):
         with times.stage("read"):
-            read = read_and_judge(in_one_task(rows, planned), settling, planned, kept_in_memory if fetched else InSpark)
+            read = read_and_judge(in_one_task(rows, planned), settling, planned, keep_few if fetched else keep_many)
         fault_point("read")
         with times.stage("account"):
             check_plan(planned, position.offsets)
@@ -119,9 +118,7 @@ def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
     return rows.coalesce(1).limit(planned.records + 1)
 
 
-def read_and_judge(
-    rows: DataFrame, settling: Settling, planned: Plan, keep: Callable[[DataFrame, Pipeline], Materialised]
-) -> Materialised:
+def read_and_judge(rows: DataFrame, settling: Settling, planned: Plan, keep: Keep) -> Materialised:
     """Judged again where the decoder has met what it did not know, from the rows that were read: not from the topic."""
     pipeline, decoder = settling.pipeline, settling.decoder
     read = read_once(with_fates(rows, pipeline, decoder), settling, planned, keep)
@@ -131,9 +128,7 @@ def read_and_judge(
     return keep(with_fates_of_records(read.rows.select(RECORD), pipeline, informed), pipeline)
 
 
-def read_once(
-    judged: DataFrame, settling: Settling, planned: Plan, keep: Callable[[DataFrame, Pipeline], Materialised]
-) -> Materialised:
+def read_once(judged: DataFrame, settling: Settling, planned: Plan, keep: Keep) -> Materialised:
     """Another read of the same range could meet a log that retention has shortened meanwhile."""
     try:
         return keep(judged, settling.pipeline)

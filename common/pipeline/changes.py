@@ -6,7 +6,6 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.divide.fate import FATE, MERGE
@@ -39,7 +38,7 @@ def changes_of(judged: Materialised, pipeline: Pipeline, after: Position) -> Cha
 
     def make_frame() -> DataFrame:
         origins = [origin(after).alias(LINEAGE)] if lineage else []
-        return judged.rows.where(F.col(FATE) == MERGE).select(*names, *origins)
+        return judged.to_merge.select(*names, *origins)
 
     if judged.held is None:
         return Changes(schema, make_frame, None)

@@ -1,6 +1,5 @@
 """From raw Kafka rows to judged events: decoded, derived, with a reason where turned away, and one fate each."""
 
-from collections.abc import Sequence
 from functools import cache
 
 from pyspark.sql import Column, DataFrame
@@ -16,19 +15,17 @@ from common.settings.pipeline import Pipeline
 
 
 def with_fates(rows: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
-    """Decoded, derived, judged, folded: every record with its event and its fate."""
+    """Decoded, derived, judged: every record with its event and the fate that it has by itself."""
     return with_fates_of_records(as_records(rows), pipeline, decoder)
 
 
-def with_fates_of_records(
-    records: DataFrame, pipeline: Pipeline, decoder: Decoder, newest: Sequence[Column] = ()
-) -> DataFrame:
+def with_fates_of_records(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
     """The same for rows that hold their record already, and perhaps more."""
     if pipeline.deletes:
         judged = as_sent(with_columns(with_key_as_value(records), pipeline, decoder))
     else:
         judged = with_columns(records, pipeline, decoder)
-    return with_fate(judged, pipeline, newest)
+    return with_fate(judged, pipeline)
 
 
 def with_columns(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:

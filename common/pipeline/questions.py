@@ -1,6 +1,6 @@
 """A batch that was read once and judged, and what the accounts ask of it: by this process of a few rows, or Spark."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Protocol
@@ -17,8 +17,16 @@ from common.account.tally import PartitionTally, count_fates, is_misrouted, tall
 from common.arrow import can_be_held
 from common.ask import Answer, ask
 from common.divide.fate import FATE, MERGE
+from common.divide.fold import fold, fold_held
+from common.divide.verdict import MESSAGE, REASON
+from common.jvm import bytes_kept
 from common.merge.bounds import Kinds, Spread, kinds_of, spans_of, spread_held, spread_told
+from common.read.kafka import RECORD, place
 from common.settings.pipeline import POSITION, Pipeline
+
+# As Spark keeps them, each with its record's bytes: less comes here.
+HELD_BYTES = 256 * 2**20
+IS_TO_MERGE = f"{FATE} = '{MERGE}'"
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,12 @@ class Materialised(Protocol):
     def schema(self) -> T.StructType: ...
 
     @property
-    def rows(self) -> DataFrame: ...
+    def rows(self) -> DataFrame:
+        """All of them. Which are folded is for `to_merge` to say."""
+
+    @property
+    def to_merge(self) -> DataFrame:
+        """One row a key."""
 
     @property
     def held(self) -> pa.Table | None:
@@ -47,14 +60,17 @@ class Materialised(Protocol):
     def answers(self) -> Answers: ...
 
 
+Keep = Callable[[DataFrame, Pipeline], Materialised]
+
+
 class InSpark:
-    """Kept where they were judged."""
+    """Computed and folded once, and kept where that was done."""
 
     held = None
 
-    def __init__(self, judged: DataFrame, pipeline: Pipeline) -> None:
-        self.rows = judged.localCheckpoint()
-        self.schema = self.rows.schema
+    def __init__(self, rows: DataFrame, pipeline: Pipeline) -> None:
+        self.rows, self.schema = rows, rows.schema
+        self.to_merge = rows.where(IS_TO_MERGE)
         self._pipeline = pipeline
 
     def answers(self) -> Answers:
@@ -71,36 +87,76 @@ class InSpark:
         return Answers(tally(found["fates"]), found["unclear"], spreads, kinds)
 
 
-@cache
-def spans_to_merge(kinds: Kinds) -> Column:
-    return spans_of(kinds, F.col(FATE) == MERGE)
+class Held:
+    """Rows in this process: to count them in Spark takes longer."""
 
-
-def kept_in_memory(judged: DataFrame, pipeline: Pipeline) -> Materialised:
-    """Unless it is of a kind that only Spark knows."""
-    order = [] if pipeline.target.sequence == POSITION else [pipeline.target.sequence]
-    can = can_be_held(judged.schema, [*pipeline.target.keys, *order])
-    return InMemory(judged, pipeline) if can else InSpark(judged, pipeline)
-
-
-class InMemory:
-    """Held by this process: to keep and to count them in Spark would take longer than all that is done with them."""
-
-    def __init__(self, judged: DataFrame, pipeline: Pipeline) -> None:
-        self.schema = judged.schema
-        self.held = judged.select("*", misrouted(pipeline)).toArrow()
-        self._spark, self._pipeline = judged.sparkSession, pipeline
-
-    @cached_property
-    def rows(self) -> DataFrame:
-        """For what Spark has to do with them after all, in one task: they are few."""
-        return self._spark.createDataFrame(self.held.drop_columns(MISROUTED), self.schema).coalesce(1)
+    def __init__(self, schema: T.StructType, rows: pa.Table, pipeline: Pipeline) -> None:
+        self.schema, self.held = schema, fold_held(rows, pipeline)
+        self._pipeline = pipeline
 
     def answers(self) -> Answers:
         kinds = kinds_of(self.schema, self._pipeline.target.prune_by)
         to_merge = self.held.filter(pc.equal(self.held[FATE], MERGE))
         spreads = {name: spread_held(to_merge[name], kind) for name, kind in kinds}
         return Answers(tally_held(self.held), unclear_held(self.held, self._pipeline), spreads, kinds)
+
+
+class Few(Held):
+    """Only here: to keep them in Spark as well would take longer than all that is done with them."""
+
+    def __init__(self, judged: DataFrame, pipeline: Pipeline) -> None:
+        super().__init__(judged.schema, judged.select("*", misrouted(pipeline)).toArrow(), pipeline)
+        self._spark = judged.sparkSession
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """For what Spark has to do with them after all, in one task."""
+        return self._spark.createDataFrame(self.held.drop_columns(MISROUTED), self.schema).coalesce(1)
+
+    @property
+    def to_merge(self) -> DataFrame:
+        return self.rows.where(IS_TO_MERGE)
+
+
+class Many(Held):
+    """Of rows that Spark keeps, all that the accounts and the merge need of them: not the records' own bytes."""
+
+    def __init__(self, rows: DataFrame, pipeline: Pipeline) -> None:
+        needed = rows.select("*", misrouted(pipeline)).withColumn(RECORD, place()).drop(REASON, MESSAGE)
+        super().__init__(rows.schema, needed.toArrow(), pipeline)
+        self.rows = rows
+
+    @cached_property
+    def to_merge(self) -> DataFrame:
+        return fold(self.rows, self._pipeline).where(IS_TO_MERGE).localCheckpoint()
+
+
+def keep_few(judged: DataFrame, pipeline: Pipeline) -> Materialised:
+    """Records that this process has fetched, which are few."""
+    return Few(judged, pipeline) if can_hold(judged, pipeline) else kept_in_spark(judged, pipeline)
+
+
+def keep_many(judged: DataFrame, pipeline: Pipeline) -> Materialised:
+    """Once Spark has computed them it tells how large they are."""
+    if not can_hold(judged, pipeline):
+        return kept_in_spark(judged, pipeline)
+    rows = judged.localCheckpoint()
+    return Many(rows, pipeline) if bytes_kept(rows) <= HELD_BYTES else kept_in_spark(rows, pipeline)
+
+
+def kept_in_spark(judged: DataFrame, pipeline: Pipeline) -> Materialised:
+    return InSpark(fold(judged, pipeline).localCheckpoint(), pipeline)
+
+
+def can_hold(judged: DataFrame, pipeline: Pipeline) -> bool:
+    """Unless they are of a kind that only Spark knows."""
+    order = [] if pipeline.target.sequence == POSITION else [pipeline.target.sequence]
+    return can_be_held(judged.schema, [*pipeline.target.keys, *order])
+
+
+@cache
+def spans_to_merge(kinds: Kinds) -> Column:
+    return spans_of(kinds, F.expr(IS_TO_MERGE))
 
 
 @cache

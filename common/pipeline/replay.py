@@ -16,6 +16,7 @@ from common.account.outcome import Outcome, check_outcome, outcome
 from common.account.tally import AccountingError
 from common.decode.decoder import Decoder
 from common.divide import fate
+from common.divide.fold import fold
 from common.divide.tombstone import DELETED
 from common.divide.verdict import REASON
 from common.errors import StateError, TryLater
@@ -95,10 +96,12 @@ class Replayer:
         return counted(rows, count, pipeline)
 
     def _judged(self, sent: DataFrame) -> DataFrame:
-        pipeline, newest = self._pipeline, newest_reading(self._pipeline)
-        judged = with_fates_of_records(sent, pipeline, self._decoder, newest)
+        pipeline = self._pipeline
+        judged = with_fates_of_records(sent, pipeline, self._decoder)
         informed = self._decoder.informed_by(lambda: judged)
-        return judged if informed is None else with_fates_of_records(sent, pipeline, informed, newest)
+        if informed is not None:
+            judged = with_fates_of_records(sent, pipeline, informed)
+        return fold(judged, pipeline, newest_reading(pipeline))
 
     def execute(self, plan: ReplayPlan, *, overwrite: bool) -> Outcome:
         """Claim, commit, mark: whatever is killed when, the table's log tells what a claim is worth."""

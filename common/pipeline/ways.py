@@ -141,7 +141,7 @@ def made_by_hand(found: Reach, folder: Path, changes: pa.Table, upsert: Upsert, 
     except (NotPlainError, OSError, pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError) as error:
         log.info("Spark writes this batch", reason=first_line(error))
         return None
-    actions = {action: result.actions.count(action) for action in ACTIONS if action != COPY}
+    actions = {action: result.actions.get(action, 0) for action in ACTIONS if action != COPY}
     return Made(found.transaction.adopt(result.written), result.copied, actions, result.replaced)
 
 

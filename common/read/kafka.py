@@ -1,8 +1,11 @@
 """Kafka rows of exactly the planned ranges; key, value, topic, partition, offset and timestamp stay until the end."""
 
 import json
+from functools import cache
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.plan.broker import Topic
@@ -41,6 +44,17 @@ def milliseconds(seconds: float) -> str:
 def as_records(rows: DataFrame) -> DataFrame:
     """The whole record in one struct: it goes with the event to the end, and into quarantine if need be."""
     return rows.select(F.struct(*RECORD_FIELDS).alias(RECORD))
+
+
+@cache
+def place() -> Column:
+    """All of a record but its key, its value and its time."""
+    return F.struct(*(f"{RECORD}.{name}" for name in ("topic", "partition", "offset"))).alias(RECORD)
+
+
+def field_of(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    """Of the records of rows that this process holds."""
+    return pc.struct_field(rows[RECORD], name)
 
 
 def read_range(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame:

@@ -23,8 +23,8 @@ from pyspark.sql.classic.dataframe import DataFrame as SparkFrame
 from common.decode.choice import decoder_of
 from common.drivers import run
 from common.pipeline import ways
-from common.pipeline.judge import with_columns, with_fates
-from common.pipeline.questions import InSpark
+from common.pipeline.judge import with_fates
+from common.pipeline.questions import keep_many
 from common.plan.broker import Topic
 from common.read.kafka import as_records, read_range
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
@@ -166,10 +166,10 @@ def steps_of_many(stage: Stage, topic: Topic, sent: Sent) -> Mapping[str, Callab
     return {
         "Kafka's records": lambda: computed(rows()),
         "decoded strictly": lambda: computed(decoder.with_event(as_records(rows()))),
-        "with a verdict": lambda: computed(with_columns(as_records(rows()), declared, decoder)),
-        "folded, one row a key": lambda: computed(judged()),
+        "judged": lambda: computed(judged()),
         "materialised": lambda: judged().localCheckpoint(),
-        "accounted for": lambda: InSpark(judged(), declared).answers(),
+        "held by the driver, and folded": lambda: keep_many(judged(), declared),
+        "accounted for": lambda: keep_many(judged(), declared).answers(),
         "beside them, decoded by from_json": lambda: computed(decoded(spark, topic, sent.planned)),
     }
 

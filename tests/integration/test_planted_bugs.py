@@ -18,7 +18,7 @@ from common.drivers.start import Inputs, Start, start_from_table
 from common.ledger.ledger import Ledger
 from common.merge import side_tables
 from common.merge.upsert import by_sequence
-from common.pipeline import batch, judge, ways
+from common.pipeline import batch, judge, questions, ways
 from common.plan.broker import Topic
 from common.plan.offsets import Plan
 from common.read.kafka import read_range
@@ -54,9 +54,11 @@ def scene(spark: SparkSession, broker: Broker, loaded: Path, tmp_path_factory: p
     return Scene(trial, start, Plan({0: 0}, {0: 4}))
 
 
-@pytest.fixture(params=["few", "many"])
-def accounts(request: pytest.FixtureRequest) -> str:
-    """Held and counted by this process, as a few records are, and by queries, as for many."""
+@pytest.fixture(params=["few", "many", "large"])
+def accounts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Held and counted by this process, where a few records are all in it and many in Spark too; or by queries."""
+    if request.param == "large":
+        monkeypatch.setattr(questions, "HELD_BYTES", 0)
     return str(request.param)
 
 
@@ -121,8 +123,7 @@ def test_a_bug_in_reading(scene: Scene, accounts: str, bug: Bug, said: str) -> N
         ("with_fate", with_("_fate", {0: "late", 3: "null"}), "1 rows have a fate that is not theirs"),
         ("with_fate", with_("_fate", {3: "merge"}), "1 rows have a fate that is not theirs"),
         ("with_fate", with_("_fate", {0: "folded"}), "key id=10, part=b: 0 of its 1 rows are to be merged"),
-        ("with_fate", with_("_fate", {1: "merge"}), "key id=11, part=b: 2 of its 2 rows are to be merged"),
-        ("with_fate", with_("_fate", {1: "merge", 2: "folded"}), "key id=11, part=b: an older row"),
+        ("with_fate", with_("_fate", {2: "folded"}), "key id=11, part=b: an older row"),
     ],
 )
 def test_a_bug_in_judging(
@@ -131,6 +132,14 @@ def test_a_bug_in_judging(
     place: Any = JsonDecoder if stage == "with_event" else judge
     monkeypatch.setattr(place, stage, after(getattr(place, stage), bug))
     with pytest.raises(AccountingError, match=said):
+        scene.settle(scene.rows(), accounts)
+    assert nothing_was_written(scene.trial)
+
+
+def test_a_bug_in_folding(scene: Scene, monkeypatch: pytest.MonkeyPatch, accounts: str) -> None:
+    for name in ("fold", "fold_held"):
+        monkeypatch.setattr(questions, name, lambda rows, _: rows)
+    with pytest.raises(AccountingError, match="key id=11, part=b: 2 of its 2 rows are to be merged"):
         scene.settle(scene.rows(), accounts)
     assert nothing_was_written(scene.trial)
 

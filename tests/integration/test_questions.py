@@ -1,36 +1,53 @@
-"""What the accounts ask: of a few records in this process, of many by a query, and both say the same."""
+"""What the accounts ask, of rows that this process holds and by a query: both say the same."""
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from common import ask
 from common.ask import Watch, in_words
+from common.decode.json import JsonDecoder
 from common.errors import TryLater
-from common.pipeline.questions import InMemory, InSpark
-from tests.support.records import records, with_fates_of_json
+from common.pipeline.judge import with_fates
+from common.pipeline.questions import Keep, keep_few, keep_many, kept_in_spark
+from tests.support.records import records
 from tests.support.trial import pipeline
 
 VALUES = (
-    b'{"id": 1, "part": "a", "degrees": 1.5}',
-    b'{"id": 1, "part": "a", "degrees": 2.5}',
-    b'{"id": 70, "part": "b", "degrees": 3.5}',
-    b'{"id": null, "part": "b", "degrees": 3.5}',
+    b'{"id": 1, "part": "a", "degrees": 1.5, "at": "2023-01-10T12:00"}',
+    b'{"id": 1, "part": "a", "degrees": 2.5, "at": "2023-01-10T12:00"}',
+    b'{"id": 70, "part": "b", "degrees": 3.5, "at": "2023-01-10T12:00"}',
+    b'{"id": 71, "part": "b", "degrees": 3.5, "at": "2023-01-09T12:00"}',
+    b'{"id": null, "part": "b", "degrees": 3.5, "at": "2023-01-10T12:00"}',
     b"not json",
     None,
 )
 
 
-@pytest.mark.parametrize("values", [VALUES, VALUES[:1], VALUES[4:], ()], ids=["all", "one", "bad", "none"])
+@pytest.mark.parametrize("values", [VALUES, VALUES[:1], VALUES[5:], ()], ids=["all", "one", "bad", "none"])
 @pytest.mark.parametrize("prune_by", [[], ["id", "part"]], ids=["unbounded", "bounded"])
-def test_both_ways_say_the_same(spark: SparkSession, values: tuple[bytes | None, ...], prune_by: list[str]) -> None:
-    declared = pipeline("t", target={"keys": ["id", "part"], "prune_by": prune_by})
+@pytest.mark.parametrize("keep", [keep_few, keep_many])
+def test_both_ways_say_the_same(
+    spark: SparkSession, values: tuple[bytes | None, ...], prune_by: list[str], keep: Keep
+) -> None:
+    late = {"column": "at", "bound": "1h", "action": "keep"}
+    columns = {"id": "bigint", "part": "string", "degrees": "double", "at": "timestamp"}
+    target = {"keys": ["id", "part"], "prune_by": prune_by}
+    declared = pipeline("t", source={"columns": columns}, target=target, late=late)
     rows = records(spark, *values).union(records(spark, *values[1:3], partition=2))
-    judged = with_fates_of_json(rows, declared)
-    answers = InMemory(judged, declared).answers()
-    assert answers == InSpark(judged, declared).answers()
+    judged = with_fates(rows, declared, JsonDecoder.of(declared.source))
+    kept, in_spark = keep(judged, declared), kept_in_spark(judged, declared)
+    answers = kept.answers()
+    assert kept.held is not None
+    assert answers == in_spark.answers()
+    assert offsets(kept.to_merge) == offsets(in_spark.to_merge)
+    assert offsets(kept.rows) == offsets(in_spark.rows)
     assert sum(each.rows for each in answers.tally.values()) == rows.count()
     assert bool(answers.unclear) == (len(values) == len(VALUES)), "a key of two partitions"
+
+
+def offsets(rows: DataFrame) -> list[Row]:
+    return sorted(rows.select("_record.partition", "_record.offset").collect())
 
 
 def test_an_answer_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from common.decode.json import JsonDecoder
+from common.divide.fold import fold
 from common.pipeline.judge import with_fates
 from common.settings.pipeline import Pipeline
 
@@ -19,4 +20,4 @@ def records(spark: SparkSession, *values: bytes | None, partition: int = 0) -> D
 
 
 def with_fates_of_json(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    return with_fates(rows, pipeline, JsonDecoder.of(pipeline.source))
+    return fold(with_fates(rows, pipeline, JsonDecoder.of(pipeline.source)), pipeline)

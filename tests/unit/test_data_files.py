@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import types as T
 
 from common.merge.by_hand import write
-from common.merge.data_files import escaped, rows_of, write_file
+from common.merge.data_files import Room, escaped, rows_of, write_file
 from common.merge.kernel import File
 from common.merge.plain import NotPlainError, PlainTable, indexed, plain_table
 from common.merge.statistics import statistics_of
@@ -113,7 +113,7 @@ def file_of(entry: dict[str, Any]) -> File:
 def test_a_file_is_found_where_the_log_says_whatever_its_partition_is_called(tmp_path: Path, part: str | None) -> None:
     rows = pa.table([[1, 2], [part, part], [NOON, None]], schema=TABLE.schema)
     entry = write_file(tmp_path, {"part": part}, rows, TABLE)
-    assert rows_of(tmp_path, file_of(entry), TABLE, 2**20).equals(rows)
+    assert rows_of(tmp_path, file_of(entry), TABLE, Room(2**20)).equals(rows)
     assert entry["size"] == next(tmp_path.rglob("*.parquet")).stat().st_size
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
 
@@ -125,7 +125,9 @@ def test_a_folder_is_named_as_by_hive() -> None:
 
 def test_a_column_that_came_later_is_null_in_older_files(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "old.parquet")
-    found = rows_of(tmp_path, File("old.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, 2**20)
+    found = rows_of(
+        tmp_path, File("old.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, Room(2**20)
+    )
     assert found.to_pylist() == [{"id": 1, "part": "a", "at": None}]
 
 
@@ -142,13 +144,15 @@ def test_a_column_that_came_later_is_null_in_older_files(tmp_path: Path) -> None
 def test_what_a_file_says_in_another_way_is_for_spark_to_read(tmp_path: Path, rows: pa.Table, said: str) -> None:
     pq.write_table(rows, tmp_path / "other.parquet")
     with pytest.raises(NotPlainError, match=said):
-        rows_of(tmp_path, File("other.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, 2**20)
+        rows_of(
+            tmp_path, File("other.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, Room(2**20)
+        )
 
 
 def test_a_file_of_another_table_is_for_spark_to_read(tmp_path: Path) -> None:
     for path in ("file:///elsewhere/x.parquet", "/elsewhere/x.parquet", "s3a://bucket/x.parquet"):
         with pytest.raises(NotPlainError, match="lies elsewhere"):
-            rows_of(tmp_path, File(path, {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, 2**20)
+            rows_of(tmp_path, File(path, {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, Room(2**20))
 
 
 @pytest.fixture
@@ -171,7 +175,7 @@ def test_what_is_larger_in_memory_than_the_driver_may_hold_is_for_spark(tmp_path
     rows = pa.table([list(range(1000)), ["a"] * 1000, [NOON] * 1000], schema=TABLE.schema)
     file = file_of(write_file(tmp_path, {"part": "a"}, rows, TABLE))
     with pytest.raises(NotPlainError, match="larger in memory"):
-        rows_of(tmp_path, file, TABLE, 1000)
+        rows_of(tmp_path, file, TABLE, Room(1000))
 
 
 def test_partitions_by_what_has_no_one_text_are_for_spark_to_write() -> None:

@@ -1,0 +1,51 @@
+"""Of the events of a key the newest remains, in Spark and in this process, by whatever kind of key and sequence."""
+
+import random
+from itertools import product
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from common.divide.fate import FATE, FATES, MERGE
+from common.divide.fold import fold, fold_held
+from common.read.kafka import RECORD_DDL
+from common.settings.pipeline import POSITION
+from tests.support.kinds import KINDS, NOON
+from tests.support.trial import pipeline
+
+COMPARED = ("boolean", "int", "bigint", "float", "double", "decimal(38,18)", "date", "timestamp", "string")
+
+
+@pytest.mark.parametrize("kind", COMPARED)
+@pytest.mark.parametrize("sequence", ["s", POSITION])
+def test_both_folds_keep_the_same_rows(spark: SparkSession, kind: str, sequence: str) -> None:
+    declared = pipeline("t", source={"columns": {"k": kind, "s": kind}}, target=target(sequence))
+    values = [value for value in KINDS[kind] if value is not None]
+    # By position, a key is of one partition.
+    places = range(3) if sequence == "s" else range(1)
+    rows = [(*pair, partition, MERGE) for pair in product(values, values) for partition in places for _ in range(2)]
+    rows += [(values[0], values[-1], 0, fate) for fate in (*FATES, None)]
+    random.Random(kind).shuffle(rows)
+    judged = spark.createDataFrame(
+        [(key, age, record(partition, offset), fate) for offset, (key, age, partition, fate) in enumerate(rows)],
+        f"k {kind}, s {kind}, _record {RECORD_DDL}, {FATE} string",
+    )
+    held = fold_held(judged.toArrow(), declared)
+    by_spark = dict(fold(judged, declared).select("_record.offset", FATE).collect())
+    assert dict(zip(offsets(held), held[FATE].to_pylist(), strict=True)) == by_spark
+    merged = judged.where(F.col(FATE) == MERGE).select("k").distinct().count()
+    assert list(by_spark.values()).count(MERGE) == merged
+
+
+def target(sequence: str) -> dict[str, Any]:
+    return {"keys": ["k"], "sequence": sequence, "partition_by": []}
+
+
+def record(partition: int, offset: int) -> tuple[Any, ...]:
+    return (b"k", b"v", "t", partition, offset, NOON)
+
+
+def offsets(held: Any) -> list[int]:
+    return [each["offset"] for each in held["_record"].to_pylist()]
