@@ -24,6 +24,8 @@ ATOMS = {
 }
 # By the name of what is told of a group: of which column, and how.
 Told = Mapping[str, tuple[str | list[str], str]]
+# Where a value is nothing for Arrow, or for Python.
+NOT_FOR_PYTHON = (pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError)
 BITS = {pa.float32(): np.int32, pa.float64(): np.int64}
 
 
@@ -43,7 +45,7 @@ def can_be_held(schema: T.StructType, compared: Iterable[str]) -> bool:
     return all(atom(schema[name].dataType) is not None for name in compared)
 
 
-def in_order(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def comparable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """In a form in which values compare as in Spark: there both zeros are one number, and what is not a number is equal
     to itself and greater than all that are. Nulls remain."""
     if column.type not in BITS:

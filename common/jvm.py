@@ -54,6 +54,15 @@ def map_of(mapping: Any) -> dict[str, Any]:
 
 def bytes_kept(rows: DataFrame) -> int:
     """By the executors, in memory and on disk, of rows that a local checkpoint has computed."""
-    number = rows._jdf.queryExecution().analyzed().rdd().id()
+    number = checkpoint_of(rows).id()
     stored = rows.sparkSession.sparkContext._jsc.sc().getRDDStorageInfo()
     return sum(int(each.memSize() + each.diskSize()) for each in stored if each.id() == number)
+
+
+def let_go(rows: DataFrame) -> None:
+    """Of rows that a local checkpoint has computed, and that nobody needs any more."""
+    checkpoint_of(rows).unpersist(False)  # noqa: FBT003
+
+
+def checkpoint_of(rows: DataFrame) -> Any:
+    return rows._jdf.queryExecution().analyzed().rdd()

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from common.account.tally import PartitionTally, tally
-from common.arrow import Told, grouped, in_order
+from common.arrow import Told, comparable, grouped
 from common.ask import Answer
 from common.divide.fate import FATE, FATES, FOLDED, MERGE
 from common.read.kafka import field_of
@@ -28,6 +28,15 @@ RIVALRY: Told = {
     "_greatest": ("_partition", "max"),
 }
 ANSWERED = ("_rows", "_merged", "_least", "_greatest")
+
+
+def with_misfolded(judged: pa.Table, folded: pa.Table) -> pa.Table:
+    """To fold may do one thing with a fate: what was to be merged is folded. All else is not the row's own fate."""
+    before, after = judged[FATE], folded[FATE]
+    is_same = pc.fill_null(pc.equal(before, after), pc.and_(pc.is_null(before), pc.is_null(after)))
+    is_folded = pc.and_(pc.is_in(before, pa.array([MERGE])), pc.is_in(after, pa.array([FOLDED])))
+    wrong = pc.or_kleene(folded[MISROUTED], pc.invert(pc.or_(is_same, is_folded)))
+    return folded.set_column(folded.schema.get_field_index(MISROUTED), MISROUTED, wrong)
 
 
 def tally_held(rows: pa.Table) -> dict[int, PartitionTally]:
@@ -53,22 +62,22 @@ def unclear_held(rows: pa.Table, pipeline: Pipeline) -> list[Answer]:
     keys, sequence = pipeline.target.keys, pipeline.target.sequence
     rivals = rows.filter(pc.is_in(rows[FATE], pa.array([MERGE, FOLDED])))
     found = grouped(of_rivals(rivals, keys, sequence), keys, RIVALRY)
-    is_newest = pc.fill_null(pc.equal(found["_newest"], found["_newest_merged"]), fill_value=False)
+    is_newest = pc.fill_null(pc.equal(found["_newest"], found["_newest_merged"]), pc.is_null(found["_newest"]))
     is_clear = pc.and_(pc.equal(found["_merged"], 1), is_newest)
     if sequence == POSITION:
         is_clear = pc.and_(is_clear, pc.equal(found["_least"], found["_greatest"]))
     unclear = found.filter(pc.invert(is_clear)).sort_by([(key, "ascending") for key in keys])
     return [
         {key: spoken(rivals[key][row["_first"]]) for key in keys} | {name: row[name] for name in ANSWERED}
-        for row in unclear.slice(0, 1).to_pylist()
+        for row in unclear.select(["_first", *ANSWERED]).slice(0, 1).to_pylist()
     ]
 
 
 def of_rivals(rivals: pa.Table, keys: Sequence[str], sequence: str) -> dict[str, Any]:
-    age = field_of(rivals, "offset") if sequence == POSITION else in_order(rivals[sequence])
+    age = field_of(rivals, "offset") if sequence == POSITION else comparable(rivals[sequence])
     is_merged = pc.equal(rivals[FATE], MERGE)
     return {
-        **{key: in_order(rivals[key]) for key in keys},
+        **{key: comparable(rivals[key]) for key in keys},
         "_number": np.arange(rivals.num_rows),
         "_is_merged": is_merged,
         "_age": age,

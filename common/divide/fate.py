@@ -1,4 +1,5 @@
-"""Every record gets one fate: merged, folded into a newer one of its key, late, quarantined, or null."""
+"""The fate of each record by itself: merged, unless it is folded into a newer one of its key (fold.py), late,
+quarantined, or null."""
 
 from functools import cache
 

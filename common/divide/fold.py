@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from common.arrow import grouped, in_order
+from common.arrow import comparable, grouped
 from common.divide.fate import FATE, FOLDED, MERGE
 from common.read.kafka import RECORD, field_of
 from common.settings.pipeline import POSITION, Pipeline
@@ -50,11 +50,13 @@ def fold_held(rows: pa.Table, pipeline: Pipeline) -> pa.Table:
     turns = np.empty_like(in_turn)
     turns[in_turn] = np.arange(len(in_turn))
     first = grouped(
-        {**{key: in_order(rivals[key]) for key in keys}, "_turn": turns}, keys, {"_first": ("_turn", "min")}
+        {**{key: comparable(rivals[key]) for key in keys}, "_turn": turns}, keys, {"_first": ("_turn", "min")}
     )
     is_newest = np.zeros(len(in_turn), dtype=bool)
     is_newest[in_turn[first["_first"].to_numpy()]] = True
-    decided = pc.replace_with_mask(fates, is_rival, pc.if_else(pa.array(is_newest), MERGE, FOLDED))
+    decided = pc.replace_with_mask(
+        fates, is_rival, pc.if_else(pa.array(is_newest), *(pa.scalar(fate, fates.type) for fate in (MERGE, FOLDED)))
+    )
     return rows.set_column(rows.schema.get_field_index(FATE), FATE, decided)
 
 
@@ -65,7 +67,7 @@ def newest_first_held(rivals: pa.Table, sequence: str) -> npt.NDArray[np.uint64]
     if sequence == POSITION:
         order = [("_offset", "descending")]
     else:
-        columns["_sequence"] = in_order(rivals[sequence])
+        columns["_sequence"] = comparable(rivals[sequence])
         order.insert(0, ("_sequence", "descending"))
     found: npt.NDArray[np.uint64] = pc.sort_indices(pa.table(columns), order).to_numpy()
     return found

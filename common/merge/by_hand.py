@@ -1,4 +1,4 @@
-"""A few changes merged with a few candidate files in this process: the same actions as in a MERGE, without a Spark job.
+"""Changes merged with a few candidate files in this process: the same actions as in a MERGE, without a Spark job.
 
 What Spark does around a job takes longer than to read, join and write some megabytes: docs/adr/0013-small-merges.md.
 """
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from common.arrow import in_order
+from common.arrow import comparable
 from common.divide.tombstone import DELETED
 from common.merge.data_files import Room, partition_text, rows_of, write_file
 from common.merge.kernel import File
@@ -28,8 +28,8 @@ from common.merge.upsert import Upsert
 CHANGE = "_change"
 NUMBER = "_number"
 THREADS = 4
-# Of candidates, in memory.
-HELD_BYTES = 256 * 2**20
+# Of candidates, once they are read.
+ROOM_BYTES = 256 * 2**20
 Partition = tuple[str | None, ...]
 Numbers = npt.NDArray[np.int64]
 
@@ -84,13 +84,12 @@ def merge_by_hand(
         for each, rows in zip(replaced, several.map(lambda each: each.without(gone), replaced), strict=True):
             parts.setdefault(each.partition, []).append(rows)
     copied = sum(each.rows.num_rows for each in replaced) - len(gone)
-    written = write(folder, parts, table)
     actions = {each["values"]: each["counts"] for each in pc.value_counts(deeds[ACTION]).to_pylist()}
-    return ByHand(written, [each.file for each in replaced], actions, copied)
+    return ByHand(write(folder, parts, table), [each.file for each in replaced], actions, copied)
 
 
 def read(folder: Path, files: Sequence[File], table: PlainTable) -> list[Candidate]:
-    room = Room(HELD_BYTES)
+    room = Room(ROOM_BYTES)
     with ThreadPoolExecutor(THREADS) as several:
         found = list(several.map(lambda file: rows_of(folder, file, table, room), files))
     firsts = accumulate((rows.num_rows for rows in found), initial=0)
@@ -137,10 +136,10 @@ def those_that(deeds: pa.Table, *actions: str) -> pa.Table:
 def pairs(stand: pa.Table, changes: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Each change with the row that has its key, by their numbers. A key of a change is never null."""
     left, right = numbered(changes.select(keys), CHANGE), numbered(stand.select(keys), NUMBER)
-    # Most rows of the files are none of these, and to join all of them takes much longer. Numbers last: of these the
+    # Most rows of the files are none of these, and to join all of them takes much longer. Floats last: of these a
     # comparable form has to be made.
     for key in sorted(keys, key=lambda key: pa.types.is_floating(stand.schema.field(key).type)):
-        wanted, found = in_order(left[key]), in_order(right[key])
+        wanted, found = comparable(left[key]), comparable(right[key])
         left = left.set_column(left.schema.get_field_index(key), key, wanted)
         right = right.set_column(right.schema.get_field_index(key), key, found).filter(pc.is_in(found, wanted))
     return left.join(right, list(keys), join_type="left outer").select([CHANGE, NUMBER]).sort_by(CHANGE)
@@ -152,7 +151,7 @@ def numbered(rows: pa.Table, name: str) -> pa.Table:
 
 def is_newer(news: pa.ChunkedArray, olds: pa.ChunkedArray) -> pa.ChunkedArray:
     """Than nothing, everything is."""
-    is_greater = pc.fill_null(pc.greater(in_order(news), in_order(olds)), fill_value=False)
+    is_greater = pc.fill_null(pc.greater(comparable(news), comparable(olds)), fill_value=False)
     return pc.or_(pc.is_null(olds), is_greater)
 
 

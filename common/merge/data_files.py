@@ -50,7 +50,9 @@ def rows_of(folder: Path, file: File, table: PlainTable, room: Room) -> pa.Table
         if not set(wanted) <= set(parquet.schema_arrow.names):
             raise NotPlainError(f"{file.path} has a column that differs by case")
         found = in_utc(read_into(room, parquet, wanted), parquet.schema)
-    return pa.table([column_of(field, found, file) for field in table.schema], schema=table.schema)
+    rows = pa.table([column_of(field, found, file) for field in table.schema], schema=table.schema)
+    room.take(rows.nbytes - found.nbytes)
+    return rows
 
 
 def read_into(room: Room, parquet: pq.ParquetFile, columns: list[str]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""A batch that was read once and judged, and what the accounts ask of it: by this process of a few rows, or Spark."""
+"""A batch that was read once and judged, and what the accounts ask of it, of rows held by this process or by Spark."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,24 +7,27 @@ from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import structlog
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.account.held import MISROUTED, tally_held, unclear_held
+from common.account.held import MISROUTED, tally_held, unclear_held, with_misfolded
 from common.account.keys import an_unclear_key
 from common.account.tally import PartitionTally, count_fates, is_misrouted, tally
-from common.arrow import can_be_held
+from common.arrow import NOT_FOR_PYTHON, can_be_held
 from common.ask import Answer, ask
 from common.divide.fate import FATE, MERGE
 from common.divide.fold import fold, fold_held
 from common.divide.verdict import MESSAGE, REASON
-from common.jvm import bytes_kept
+from common.errors import first_line
+from common.jvm import bytes_kept, let_go
 from common.merge.bounds import Kinds, Spread, kinds_of, spans_of, spread_held, spread_told
 from common.read.kafka import RECORD, place
 from common.settings.pipeline import POSITION, Pipeline
 
-# As Spark keeps them, each with its record's bytes: less comes here.
+log = structlog.get_logger()
+# By Spark's estimate, and each with its record's bytes: less comes here.
 HELD_BYTES = 256 * 2**20
 IS_TO_MERGE = f"{FATE} = '{MERGE}'"
 
@@ -47,7 +50,7 @@ class Materialised(Protocol):
 
     @property
     def rows(self) -> DataFrame:
-        """All of them. Which are folded is for `to_merge` to say."""
+        """All of them. Which of those to be merged are folded is for `to_merge` and `held` to say."""
 
     @property
     def to_merge(self) -> DataFrame:
@@ -88,10 +91,11 @@ class InSpark:
 
 
 class Held:
-    """Rows in this process: to count them in Spark takes longer."""
+    """Rows in this process: to fold and to count them in Spark takes longer."""
 
-    def __init__(self, schema: T.StructType, rows: pa.Table, pipeline: Pipeline) -> None:
-        self.schema, self.held = schema, fold_held(rows, pipeline)
+    def __init__(self, schema: T.StructType, judged: DataFrame, pipeline: Pipeline) -> None:
+        rows = judged.toArrow()
+        self.schema, self.held = schema, with_misfolded(rows, fold_held(rows, pipeline))
         self._pipeline = pipeline
 
     def answers(self) -> Answers:
@@ -105,7 +109,7 @@ class Few(Held):
     """Only here: to keep them in Spark as well would take longer than all that is done with them."""
 
     def __init__(self, judged: DataFrame, pipeline: Pipeline) -> None:
-        super().__init__(judged.schema, judged.select("*", misrouted(pipeline)).toArrow(), pipeline)
+        super().__init__(judged.schema, judged.select("*", misrouted(pipeline)), pipeline)
         self._spark = judged.sparkSession
 
     @cached_property
@@ -123,12 +127,15 @@ class Many(Held):
 
     def __init__(self, rows: DataFrame, pipeline: Pipeline) -> None:
         needed = rows.select("*", misrouted(pipeline)).withColumn(RECORD, place()).drop(REASON, MESSAGE)
-        super().__init__(rows.schema, needed.toArrow(), pipeline)
-        self.rows = rows
+        super().__init__(rows.schema, needed, pipeline)
+        self.rows, self._needed = rows, needed.schema
 
     @cached_property
     def to_merge(self) -> DataFrame:
-        return fold(self.rows, self._pipeline).where(IS_TO_MERGE).localCheckpoint()
+        """From here, and not folded again: what is merged is what was accounted for."""
+        to_merge = self.held.filter(pc.equal(self.held[FATE], MERGE))
+        # Spark takes no table without any chunk.
+        return self.rows.sparkSession.createDataFrame(to_merge if to_merge.num_rows else [], self._needed)
 
 
 def keep_few(judged: DataFrame, pipeline: Pipeline) -> Materialised:
@@ -141,7 +148,14 @@ def keep_many(judged: DataFrame, pipeline: Pipeline) -> Materialised:
     if not can_hold(judged, pipeline):
         return kept_in_spark(judged, pipeline)
     rows = judged.localCheckpoint()
-    return Many(rows, pipeline) if bytes_kept(rows) <= HELD_BYTES else kept_in_spark(rows, pipeline)
+    if bytes_kept(rows) <= HELD_BYTES:
+        try:
+            return Many(rows, pipeline)
+        except NOT_FOR_PYTHON as error:
+            log.info("Spark accounts for this batch", reason=first_line(error))
+    kept = kept_in_spark(rows, pipeline)
+    let_go(rows)
+    return kept
 
 
 def kept_in_spark(judged: DataFrame, pipeline: Pipeline) -> Materialised:

@@ -14,6 +14,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from common.account.tally import unbalanced
+from common.arrow import NOT_FOR_PYTHON
 from common.errors import first_line
 from common.ledger.position import Stamp
 from common.merge.bounds import Bound, sql_of
@@ -138,7 +139,7 @@ def made_by_hand(found: Reach, folder: Path, changes: pa.Table, upsert: Upsert, 
     try:
         table = found.transaction.plain_table()
         result = merge_by_hand(folder, table, found.files, changes, upsert, sequence)
-    except (NotPlainError, OSError, pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (NotPlainError, OSError, RuntimeError, MemoryError, *NOT_FOR_PYTHON) as error:
         log.info("Spark writes this batch", reason=first_line(error))
         return None
     actions = {action: result.actions.get(action, 0) for action in ACTIONS if action != COPY}

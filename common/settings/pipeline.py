@@ -194,6 +194,8 @@ class Pipeline(Section):
             named["late.column"] = [self.late.column]
         for part, names in named.items():
             for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"{part}: '{name}' stands there twice")
                 if name not in known:
                     raise ValueError(f"{part}: no column '{name}'{nearest(name, known)}")
         refuse_unclear_deletes(self)

@@ -15,13 +15,13 @@ from common.settings.pipeline import POSITION
 from tests.support.kinds import KINDS, NOON
 from tests.support.trial import pipeline
 
-COMPARED = ("boolean", "int", "bigint", "float", "double", "decimal(38,18)", "date", "timestamp", "string")
+COMPARED = [kind for kind in KINDS if "struct" not in kind]
 
 
 @pytest.mark.parametrize("kind", COMPARED)
 @pytest.mark.parametrize("sequence", ["s", POSITION])
 def test_both_folds_keep_the_same_rows(spark: SparkSession, kind: str, sequence: str) -> None:
-    declared = pipeline("t", source={"columns": {"k": kind, "s": kind}}, target=target(sequence))
+    declared = pipeline("t", source={"columns": {"k": "string", "s": "string"}}, target=target(sequence))
     values = [value for value in KINDS[kind] if value is not None]
     # By position, a key is of one partition.
     places = range(3) if sequence == "s" else range(1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +23,7 @@ from common.pipeline import batch, judge, questions, ways
 from common.plan.broker import Topic
 from common.plan.offsets import Plan
 from common.read.kafka import read_range
+from common.settings.pipeline import Pipeline
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
 
@@ -141,6 +143,18 @@ def test_a_bug_in_folding(scene: Scene, monkeypatch: pytest.MonkeyPatch, account
         monkeypatch.setattr(questions, name, lambda rows, _: rows)
     with pytest.raises(AccountingError, match="key id=11, part=b: 2 of its 2 rows are to be merged"):
         scene.settle(scene.rows(), accounts)
+    assert nothing_was_written(scene.trial)
+
+
+@pytest.mark.parametrize("fate", ["folded", "late"])
+def test_a_fold_that_takes_what_was_turned_away(scene: Scene, monkeypatch: pytest.MonkeyPatch, fate: str) -> None:
+    def bug(rows: pa.Table, _: Pipeline) -> pa.Table:
+        fates = ["merge", "folded", "merge", fate]
+        return rows.set_column(rows.schema.get_field_index("_fate"), "_fate", pa.array(fates))
+
+    monkeypatch.setattr(questions, "fold_held", bug)
+    with pytest.raises(AccountingError, match="1 rows have a fate that is not theirs"):
+        scene.settle(scene.rows())
     assert nothing_was_written(scene.trial)
 
 

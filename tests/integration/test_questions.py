@@ -1,13 +1,16 @@
 """What the accounts ask, of rows that this process holds and by a query: both say the same."""
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from structlog.testing import capture_logs
 
 from common import ask
 from common.ask import Watch, in_words
 from common.decode.json import JsonDecoder
 from common.errors import TryLater
+from common.pipeline import questions
 from common.pipeline.judge import with_fates
 from common.pipeline.questions import Keep, keep_few, keep_many, kept_in_spark
 from tests.support.records import records
@@ -44,6 +47,23 @@ def test_both_ways_say_the_same(
     assert offsets(kept.rows) == offsets(in_spark.rows)
     assert sum(each.rows for each in answers.tally.values()) == rows.count()
     assert bool(answers.unclear) == (len(values) == len(VALUES)), "a key of two partitions"
+
+
+def test_what_is_nothing_for_this_process_is_kept_and_counted_by_spark(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise pa.ArrowInvalid("no such value")
+
+    declared = pipeline("t")
+    judged = with_fates(records(spark, *VALUES), declared, JsonDecoder.of(declared.source))
+    wanted = keep_many(judged, declared).answers()
+    monkeypatch.setattr(questions, "fold_held", refuse)
+    with capture_logs() as lines:
+        kept = keep_many(judged, declared)
+    assert [line["reason"] for line in lines] == ["no such value"]
+    assert kept.held is None
+    assert kept.answers() == wanted
 
 
 def offsets(rows: DataFrame) -> list[Row]:

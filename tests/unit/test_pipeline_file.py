@@ -40,6 +40,7 @@ def test_a_minimal_file_is_enough(pipeline_file: Path) -> None:
         (GOOD + "[targt]\n", "unknown key 'targt'; did you mean 'target'?"),
         (GOOD.replace('keys = ["id"]', ""), "target.keys: Field required"),
         (GOOD.replace('["id"]', '["ide"]'), "target.keys: no column 'ide'; did you mean 'id'?"),
+        (GOOD.replace('["id"]', '["id", "id"]'), "target.keys: 'id' stands there twice"),
         (GOOD.replace('["id"]', "[]"), "target.keys: List should have at least 1 item"),
         (GOOD.replace("id = ", '"i d" = '), "a column is named with letters, digits and underscores"),
         (GOOD.replace('"t"', "7"), "source.topic: Input should be a valid string"),
