@@ -44,7 +44,7 @@ MANY_RECORDS, MANY_WARM_UPS, MANY_ROUNDS = 100_000, 6, 7
 # Functions of ours or of PySpark's, as a whole.
 WHOLE = {
     "the records fetched, and given to Spark": (run, "fetched_rows"),
-    "the query that decodes, judges and folds, and its rows to Python": (SparkFrame, "toArrow"),
+    "the query that decodes and judges, and its rows to Python": (SparkFrame, "toArrow"),
     "the candidates read, joined and written by Arrow": (ways, "merge_by_hand"),
 }
 # Calls that a reader knows by another name; all that are not among these are the rest.
