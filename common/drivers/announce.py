@@ -26,5 +26,7 @@ def print_plan(start: Start) -> None:
     planned = plan(start.position.offsets, start.available, start.settling.pipeline.source.max_records_per_batch)
     where = f"Epoch {start.position.epoch}, transaction {start.position.seq + 1}"
     print(f"{where}: {planned.records} records of {start.settling.topic.name}")
+    for clause in start.settling.fit.pending:
+        print(f"  before it: ALTER TABLE {clause}")
     for partition, end in sorted(planned.end.items()):
         print(f"  partition {partition}: offsets {planned.start[partition]} to {end}")

@@ -16,6 +16,7 @@ from common.merge.quarantine import STATES, Quarantine, Selection, quarantine_pa
 from common.merge.side_tables import WAITING
 from common.pipeline.expressions import check_expressions
 from common.pipeline.replay import Replayer, ReplayPlan
+from common.pipeline.table_fit import TableFit
 from common.settings.locations import Location, is_delta_table, location, require_delta_table
 from common.settings.pipeline import Pipeline, nearest, read_pipeline
 
@@ -91,9 +92,11 @@ def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite
     check_expressions(spark, place.pipeline)
     require_quarantine(place, spark)
     ledger = open_ledger(spark, place.table.uri, place.pipeline.name)
-    replayer = Replayer(spark, place.pipeline, place.table, ledger, decoder_of(spark, place.pipeline))
+    fit = TableFit(spark, place.pipeline, place.table)
+    replayer = Replayer(spark, fit, place.table, ledger, decoder_of(spark, place.pipeline))
     if execute:
         with commit_lock(place.table):
+            fit.apply(spark)
             replayer.quarantine.settle_claims()
             if (plan := proposed(replayer, place, selection, overwrite=overwrite)) is not None:
                 act(replayer, plan, overwrite=overwrite)

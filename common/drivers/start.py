@@ -13,6 +13,7 @@ from common.ledger.position import Position
 from common.merge.side_tables import undo_provisional
 from common.pipeline.batch import Settling
 from common.pipeline.expressions import check_expressions
+from common.pipeline.table_fit import TableFit
 from common.plan.broker import Topic
 from common.plan.offsets import Available
 from common.settings.access import access
@@ -53,18 +54,21 @@ def start_from_table(spark: SparkSession, given: Inputs) -> Start:
     pipeline, table, topic = given.pipeline, given.table, given.topic
     check_expressions(spark, pipeline)
     found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
+    fit = TableFit(spark, pipeline, table)
     decoder = decoder_of(spark, pipeline)
-    settling = Settling(pipeline, table, topic, found.topic_id, decoder, check_pruning=given.check_pruning)
+    settling = Settling(fit, table, topic, found.topic_id, decoder, check_pruning=given.check_pruning)
     return Start(settling, found.position, found.available)
 
 
 def take_over(spark: SparkSession, start: Start) -> None:
-    """What a dead run left: rows beside the table whose transaction never came, and a position that was not copied."""
+    """Undo what a dead run left: rows beside the table whose transaction never came, a position that was not copied.
+    Then alter the table where the pipeline declares more than it has."""
     fault_point("started")
     table = start.settling.table.uri
     ledger = open_ledger(spark, table, start.settling.pipeline.name)
     # Maintenance rewrites the side tables too.
     with commit_lock(start.settling.table):
         undo_provisional(spark, table, ledger)
+        start.settling.fit.apply(spark)
     ledger.copy(start.position)
     fault_point("undone")

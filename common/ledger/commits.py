@@ -36,6 +36,10 @@ class Commits:
     def table_id(self) -> str:
         return str(self._snapshot().metadata().id())
 
+    def metadata(self) -> str:
+        """The table's schema, partitions and properties, as the log's own entry."""
+        return str(self._snapshot().metadata().json())
+
     def files(self) -> int:
         snapshot = self._snapshot()
         checksum = snapshot.checksumOpt()

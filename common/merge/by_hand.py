@@ -74,7 +74,7 @@ def merge_by_hand(
     A candidate of which no row changes stays as it is, unless its partition gets rows: these go in with it, so that
     files do not become ever more.
     """
-    candidates = read(folder, files, table)
+    candidates, changes = read(folder, files, table), in_types_of(table, changes)
     stand = pa.concat_tables([table.schema.empty_table(), *(each.rows for each in candidates)])
     deeds = deeds_of(stand, changes, upsert, sequence)
     gone = those_that(deeds, UPDATE, DELETE)[NUMBER].to_numpy()
@@ -86,6 +86,13 @@ def merge_by_hand(
     copied = sum(each.rows.num_rows for each in replaced) - len(gone)
     actions = {each["values"]: each["counts"] for each in pc.value_counts(deeds[ACTION]).to_pylist()}
     return ByHand(write(folder, parts, table), [each.file for each in replaced], actions, copied)
+
+
+def in_types_of(table: PlainTable, changes: pa.Table) -> pa.Table:
+    """Cast to the table's types, which hold every value of the declared ones; keys are compared in them too."""
+    known = set(table.schema.names)
+    types = [table.schema.field(field.name).type if field.name in known else field.type for field in changes.schema]
+    return changes.cast(pa.schema(list(zip(changes.column_names, types, strict=True))))
 
 
 def read(folder: Path, files: Sequence[File], table: PlainTable) -> list[Candidate]:
@@ -166,9 +173,9 @@ def rows_set(stand: pa.Table, changes: pa.Table, deeds: pa.Table, table: PlainTa
         if name in upsert.keys:
             return pc.if_else(inserts, news[name], olds[name])
         if name in upsert.columns or (name == LINEAGE and upsert.lineage):
-            return news[name].cast(field.type)
+            return news[name]
         # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
-        return pa.nulls(deeds.num_rows, field.type) if name == LINEAGE else olds[name]
+        return pa.nulls(deeds.num_rows, field.type) if name == LINEAGE or name in upsert.nulled else olds[name]
 
     return pa.table([chosen(field) for field in table.schema], schema=table.schema)
 

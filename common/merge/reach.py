@@ -58,7 +58,7 @@ class Reach:
         return sum(file.size for file in self.files)
 
     def _is_plain(self) -> bool:
-        kept_by_delta = any(self.transaction.setting(name) == "true" for name in NOT_DIRECT)
+        kept_by_delta = any(self.transaction.is_on(name) for name in NOT_DIRECT)
         has_vectors = any(file.has_deletion_vector for file in self.files)
         return not kept_by_delta and not has_vectors and self._bytes <= REWRITE_BYTES
 
@@ -69,11 +69,13 @@ def fits(changes: T.StructType, table: T.StructType) -> bool:
     return all(kinds.get(field.name, kind) == kind for field in table for kind in [field.dataType.simpleString()])
 
 
-def reach(spark: SparkSession, path: str, bounds: Sequence[Bound]) -> Reach | None:
+def reach(
+    spark: SparkSession, path: str, bounds: Sequence[Bound], transaction: DirectTransaction | None = None
+) -> Reach | None:
     """None where nothing bounds the batch, or where Kernel does not know a feature of the table."""
     if not bounds:
         return None
-    transaction = DirectTransaction(spark, path)
+    transaction = transaction or DirectTransaction(spark, path)
     try:
         return Reach(transaction, Kernel(spark, path).files(transaction.version, bounds))
     except Py4JJavaError as error:

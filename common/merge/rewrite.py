@@ -92,6 +92,6 @@ def columns_of(names: tuple[str, ...], upsert: Upsert) -> tuple[Column, ...]:
         if name in upsert.columns or (name == LINEAGE and upsert.lineage):
             return F.when(sets, F.col(f"s.{quoted(name)}")).otherwise(stands)
         # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
-        return F.when(~sets, stands) if name == LINEAGE else stands
+        return F.when(~sets, stands) if name == LINEAGE or name in upsert.nulled else stands
 
     return tuple(chosen(name).alias(name) for name in names)

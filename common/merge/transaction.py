@@ -54,9 +54,9 @@ class DirectTransaction:
     def bytes_written(self) -> int:
         return sum(int(added.size()) for added in self._written)
 
-    def setting(self, name: str) -> str | None:
-        found: str | None = self._metadata["configuration"].get(name)
-        return found
+    def is_on(self, name: str) -> bool:
+        """Whether a property is true, in whatever case it was written: Delta reads it so."""
+        return str(self._metadata["configuration"].get(name, "")).lower() == "true"
 
     def plain_table(self) -> PlainTable:
         """What has to be known to write its files without Delta; NotPlainError where only Delta should."""

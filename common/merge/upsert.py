@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.divide.tombstone import DELETED
+from common.merge.alignment import AS_DECLARED, Alignment
 from common.merge.origin import LINEAGE, has_lineage
 from common.merge.quoting import quoted
 from common.settings.pipeline import POSITION, Pipeline
@@ -22,13 +23,16 @@ class Upsert:
     guard: str | None
     deletes: bool
     lineage: bool
+    # Columns of the table that the pipeline does not declare and that each event sets to null.
+    nulled: tuple[str, ...] = ()
 
 
-def upsert_of(pipeline: Pipeline) -> Upsert:
+def upsert_of(pipeline: Pipeline, alignment: Alignment = AS_DECLARED) -> Upsert:
     """Of a batch: what is older than the row stays out; by position nothing is, because batches arrive in order."""
     target = pipeline.target
-    guard = None if target.sequence == POSITION else by_sequence(target.sequence)
-    return Upsert(tuple(target.keys), tuple(pipeline.columns), guard, pipeline.deletes, target.lineage)
+    guard = None if target.sequence == POSITION else by_sequence(alignment.name(target.sequence))
+    keys, columns = alignment.names(target.keys), alignment.names(pipeline.columns)
+    return Upsert(keys, columns, guard, pipeline.deletes, target.lineage, alignment.nulled)
 
 
 def by_sequence(sequence: str) -> str:
@@ -45,6 +49,7 @@ def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert, bound: s
     if has_lineage(table):
         # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
         values[quoted(LINEAGE)] = f"s.{quoted(LINEAGE)}" if upsert.lineage else "NULL"
+    values |= {quoted(name): "NULL" for name in upsert.nulled}
     keys = {quoted(key) for key in upsert.keys}
     updates = {name: value for name, value in values.items() if name not in keys}
     merge = table.alias("t").merge(changes.alias("s"), both(same_key(upsert.keys), bound))

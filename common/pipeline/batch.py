@@ -21,6 +21,7 @@ from common.pipeline.commit import Accounted, Committed, Step, commit
 from common.pipeline.few import FEW_RECORDS, planned_for
 from common.pipeline.judge import with_fates, with_fates_of_records
 from common.pipeline.questions import Keep, Materialised, keep_few, keep_many
+from common.pipeline.table_fit import TableFit
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, starting_offsets
 from common.read.kafka import RECORD
@@ -56,12 +57,17 @@ class BatchResult:
 class Settling:
     """Everything that a batch needs besides its rows."""
 
-    pipeline: Pipeline
+    fit: TableFit
     table: Location
     topic: Topic
     topic_id: str
     decoder: Decoder
     check_pruning: bool = False
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """As its file declares it, with the rules of the table besides its own."""
+        return self.fit.pipeline
 
 
 def run_batch(
@@ -76,7 +82,7 @@ def run_batch(
     fault_point("planned")
     spark = rows.sparkSession
     following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
-    step = Step(settling.pipeline, settling.table, position, following, check_pruning=settling.check_pruning)
+    step = Step(settling.fit, settling.table, position, following, check_pruning=settling.check_pruning)
     with planned_for(spark, planned.records):
         with times.stage("read"):
             read = read_and_judge(in_one_task(rows, planned), settling, planned, keep_few if fetched else keep_many)

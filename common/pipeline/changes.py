@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 from common.divide.fate import FATE, MERGE
 from common.divide.tombstone import DELETED
 from common.ledger.position import Position
+from common.merge.alignment import Alignment
 from common.merge.origin import LINEAGE, ORIGIN, origin, origin_held
 from common.pipeline.questions import Materialised
 from common.read.kafka import RECORD
@@ -27,6 +28,11 @@ class Changes:
     @cached_property
     def frame(self) -> DataFrame:
         return self._make_frame()
+
+    def aligned(self, alignment: Alignment) -> "Changes":
+        """The same changes under the names and in the types of the table."""
+        held = None if self.held is None else alignment.arrow(self.held)
+        return Changes(alignment.schema(self.schema), lambda: alignment.frame(self.frame), held)
 
 
 def changes_of(judged: Materialised, pipeline: Pipeline, after: Position) -> Changes:

@@ -33,7 +33,7 @@ from common.ledger.lock import commit_lock
 from common.ledger.position import Position
 from common.merge.bounds import Bound
 from common.merge.deleted_keys import remember_deleted
-from common.merge.origin import LINEAGE, ensure_lineage, origin
+from common.merge.origin import LINEAGE, origin
 from common.merge.reach import strays
 from common.merge.side_tables import (
     LATE_TABLE,
@@ -45,6 +45,7 @@ from common.merge.side_tables import (
 )
 from common.pipeline.changes import Changes
 from common.pipeline.questions import Materialised
+from common.pipeline.table_fit import TableFit
 from common.pipeline.ways import Prospect, Task, Way
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
@@ -68,11 +69,15 @@ CONFLICTS = (
 class Step:
     """One transaction to come: where the table stands, and where it will."""
 
-    pipeline: Pipeline
+    fit: TableFit
     table: Location
     before: Position
     after: Position
     check_pruning: bool = False
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return self.fit.pipeline
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,7 @@ def commit_with_retries(spark: SparkSession, step: Step, ledger: Ledger, batch: 
     task = Task(spark, step.table, step.pipeline, batch.changes, batch.to_merge, batch.bounds, step.after)
     for attempt in range(1, ATTEMPTS + 1):
         refuse_moved(ledger, step.before)
-        ensure_lineage(spark, step.table.uri, step.pipeline)
+        step.fit.ensure(spark)
         if step.check_pruning and batch.bounds:
             refuse_strays(task)
         fault_point("merge")

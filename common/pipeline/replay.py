@@ -3,7 +3,7 @@
 Rows selected = merged + folded + superseded + late + skipped + still bad + unordered; the last two stay waiting.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delta.tables import DeltaTable
 from py4j.protocol import Py4JError
@@ -23,13 +23,15 @@ from common.errors import StateError, TryLater
 from common.ledger.delta import transaction
 from common.ledger.ledger import Ledger
 from common.ledger.position import Replay
+from common.merge.alignment import align
 from common.merge.deleted_keys import read_deleted, remember_deleted
-from common.merge.origin import LINEAGE, ORIGIN, ensure_lineage
+from common.merge.origin import LINEAGE, ORIGIN
 from common.merge.quarantine import FOLDED, LATE, REPLAYED, SKIPPED, SUPERSEDED, Quarantine
 from common.merge.standing import PRESENT, is_superseded, is_unordered, replay_guard, with_row_of_key
-from common.merge.upsert import Upsert, append_nothing, merge_latest
+from common.merge.upsert import append_nothing, merge_latest, upsert_of
 from common.pipeline.commit import CONFLICTS
 from common.pipeline.judge import with_fates_of_records
+from common.pipeline.table_fit import TableFit
 from common.read.kafka import RECORD, RECORD_FIELDS
 from common.settings.environment import run_id
 from common.settings.locations import Location
@@ -77,11 +79,9 @@ class ReplayPlan:
 class Replayer:
     """One table and its quarantine."""
 
-    def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, table: Location, ledger: Ledger, decoder: Decoder
-    ) -> None:
-        self._spark, self._pipeline, self._table, self._ledger = spark, pipeline, table, ledger
-        self._decoder = decoder
+    def __init__(self, spark: SparkSession, fit: TableFit, table: Location, ledger: Ledger, decoder: Decoder) -> None:
+        self._spark, self._pipeline, self._table, self._ledger = spark, fit.pipeline, table, ledger
+        self._fit, self._decoder = fit, decoder
         self.quarantine = Quarantine(spark, table, ledger)
 
     def plan(self, selected: DataFrame, count: int, *, overwrite: bool) -> ReplayPlan:
@@ -125,13 +125,14 @@ class Replayer:
         merged = plan.rows.where(F.col(OUTCOME) == REPLAYED)
         if pipeline.deletes:
             remember_deleted(merged, path, self._ledger.table_id(), pipeline.name, pipeline.target.keys)
-        ensure_lineage(self._spark, path, pipeline)
-        table, columns = DeltaTable.forPath(self._spark, path), pipeline.columns
+        self._fit.ensure(self._spark)
+        table = DeltaTable.forPath(self._spark, path)
+        changes = merged.select(*pipeline.columns, LINEAGE, *([DELETED] if pipeline.deletes else []))
+        aligned = align(changes.schema, table.toDF().schema, undeclared=pipeline.target.schema_changes.undeclared)
         guard = replay_guard(table, pipeline, overwrite=overwrite)
-        upsert = Upsert(tuple(pipeline.target.keys), tuple(columns), guard, pipeline.deletes, pipeline.target.lineage)
         with transaction(self._spark, replay):
             if plan.counts[REPLAYED]:
-                merge_latest(table, merged.select(*columns, LINEAGE, *([DELETED] if pipeline.deletes else [])), upsert)
+                merge_latest(table, aligned.frame(changes), replace(upsert_of(pipeline, aligned), guard=guard))
             else:
                 append_nothing(self._spark, path)
 

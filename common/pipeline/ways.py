@@ -12,11 +12,13 @@ import pyarrow as pa
 import structlog
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
 from common.account.tally import unbalanced
 from common.arrow import NOT_FOR_PYTHON
 from common.errors import first_line
 from common.ledger.position import Stamp
+from common.merge.alignment import Alignment, align
 from common.merge.bounds import Bound, sql_of
 from common.merge.by_hand import merge_by_hand
 from common.merge.kernel import File
@@ -174,19 +176,27 @@ class Task:
         spark, path = self.spark, self.table.uri
         if not self.to_merge:
             return OnlyPosition(self._fenced(DirectTransaction(spark, path)))
-        upsert, found = upsert_of(self.pipeline), reach(spark, path, self.bounds)
-        if found is not None and found.is_direct(self.changes.schema):
+        transaction = DirectTransaction(spark, path)
+        aligned = self._aligned(transaction.schema)
+        changes, bounds = self.changes.aligned(aligned), aligned.bounds(self.bounds)
+        upsert = upsert_of(self.pipeline, aligned)
+        found = None if aligned.only_merge else reach(spark, path, bounds, transaction)
+        if found is not None and found.is_direct(changes.schema):
             self._fenced(found.transaction)
-            return Directly(found, self._made(found, upsert), to_merge=self.to_merge)
+            return Directly(found, self._made(found, changes, upsert, aligned), to_merge=self.to_merge)
         table = DeltaTable.forPath(spark, path)
-        return ByMerge(table, self.changes.frame, upsert, self.pipeline, sql_of(self.bounds) or None)
+        return ByMerge(table, changes.frame, upsert, self.pipeline, sql_of(bounds) or None)
 
-    def _made(self, found: Reach, upsert: Upsert) -> Made:
-        made, folder, held = None, self.table.local, self.changes.held
+    def _aligned(self, table: T.StructType) -> Alignment:
+        return align(self.changes.schema, table, undeclared=self.pipeline.target.schema_changes.undeclared)
+
+    def _made(self, found: Reach, changes: Changes, upsert: Upsert, aligned: Alignment) -> Made:
+        made, folder, held = None, self.table.local, changes.held
         if folder is not None and held is not None and found.fits_in_memory:
             sequence = self.pipeline.target.sequence
-            made = made_by_hand(found, folder, held, upsert, None if sequence == POSITION else sequence)
-        return made or made_by_spark(found, self.changes.frame, upsert, to_merge=self.to_merge)
+            sequence_or_none = None if sequence == POSITION else aligned.name(sequence)
+            made = made_by_hand(found, folder, held, upsert, sequence_or_none)
+        return made or made_by_spark(found, changes.frame, upsert, to_merge=self.to_merge)
 
     def _fenced(self, transaction: DirectTransaction) -> DirectTransaction:
         """Where a lock keeps rivals out there is no need for it; elsewhere it costs what it costs."""

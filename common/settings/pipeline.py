@@ -121,6 +121,14 @@ class Source(Section):
         return ", ".join(f"`{name}` {kind}" for name, kind in self.columns.items())
 
 
+class SchemaChanges(Section):
+    """What to do where the table's columns are not those of this file; whatever else differs stops the job."""
+
+    added: Literal["apply", "stop"] = "apply"
+    widened: Literal["apply", "stop"] = "apply"
+    undeclared: Literal["stop", "keep", "null"] = "stop"
+
+
 class Target(Section):
     """The Delta table that events settle in: where it lies and what it is called, if the file says so, and its form."""
 
@@ -134,6 +142,7 @@ class Target(Section):
     immutable: list[Column] = Field(default_factory=list)
     prune_by: list[Column] = Field(default_factory=list)
     properties: dict[str, str] = Field(default_factory=dict)
+    schema_changes: SchemaChanges = SchemaChanges()
 
     @property
     def table_name(self) -> str | None:
