@@ -1,14 +1,17 @@
 """The commit point: one MERGE, or an empty append where there is nothing to merge."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from common.divide.tombstone import DELETED
-from common.merge.alignment import AS_DECLARED, Alignment
+from common.ledger.commits import Commits
+from common.merge.alignment import AS_DECLARED, Alignment, fills_itself
 from common.merge.origin import LINEAGE, has_lineage
 from common.merge.quoting import quoted
 from common.settings.pipeline import POSITION, Pipeline
@@ -90,6 +93,11 @@ def same_key(keys: Sequence[str]) -> str:
 
 
 def append_nothing(spark: SparkSession, path: str) -> None:
-    """A commit that moves only the position."""
-    schema = spark.read.format("delta").load(path).schema
-    spark.createDataFrame([], schema).write.format("delta").mode("append").save(path)
+    """A commit that moves only the position. Columns that Delta computes are left out: it takes no value for them."""
+    metadata = json.loads(Commits(spark, path).metadata())["metaData"]
+    computed = {
+        field.name for field in T.StructType.fromJson(json.loads(metadata["schemaString"])) if fills_itself(field)
+    }
+    rows = spark.read.format("delta").load(path)
+    nothing = spark.createDataFrame([], rows.drop(*computed).schema)
+    nothing.write.format("delta").mode("append").save(path)

@@ -95,7 +95,7 @@ def refuse_unknown_columns(nothing: DataFrame, rules: Sequence[Rule], pipeline: 
             nothing.select(F.expr(rule.check))
         except AnalysisException as error:
             name = rule.name.removeprefix(CONSTRAINT_RULE)
-            remedy = f"run {alter_command(table, [f'DROP CONSTRAINT {quoted(name)}'])}"
+            remedy = alter_command(table, [f"DROP CONSTRAINT {quoted(name)}"])
             raise SchemaMismatch(
                 f"{table}: its rule {rule.check} is about columns that pipeline '{pipeline.name}' does not declare",
                 remedy if rule.name.startswith(CONSTRAINT_RULE) else f"declare them (the rule is {rule.name})",

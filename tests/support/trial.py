@@ -9,6 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.drivers.batch_loop import BatchLoop
+from common.drivers.operator import act_on_proposal, at_choice
 from common.drivers.start import Inputs, Start, start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.ledger.delta import open_ledger
@@ -82,6 +83,11 @@ class Trial:
         self.check_pruning = False
         self.table: Location = location(str(folder / "table"))
         shutil.copytree(loaded, folder / "table")
+
+    def adopt(self, path: str) -> None:
+        """Go on with a table of another writer, from the beginning of the topic."""
+        self.table = location(path)
+        act_on_proposal(self.spark, self.inputs(), at_choice("beginning"), execute=True)
 
     def start(self) -> Start:
         return start_from_table(self.spark, self.inputs())
