@@ -121,7 +121,7 @@ def test_39_a_column_that_nobody_declares_any_more_follows_the_policy(
     assert rows_of(trial, "id", "degrees", "city") == {(1, 1.5, old), (2, 2.0, "Oslo"), (7, 7.0, None)}
 
 
-def test_10_a_record_that_breaks_a_rule_of_the_table_is_turned_away_alone(trial: Trial) -> None:
+def test_39_a_record_that_breaks_a_rule_of_the_table_is_turned_away_alone(trial: Trial) -> None:
     """A constraint that somebody has added refuses the whole batch, of which one record is wrong."""
     columns = "id bigint, part string, degrees double NOT NULL, code varchar(3)"
     trial.spark.sql(f"CREATE TABLE delta.`{trial.table.uri}_strict` ({columns}) USING delta PARTITIONED BY (part)")
@@ -143,7 +143,7 @@ def test_10_a_record_that_breaks_a_rule_of_the_table_is_turned_away_alone(trial:
     assert (5, "a", -300.0) in trial.rows()
 
 
-def test_10_a_rule_that_comes_while_a_job_runs_stops_it_and_the_next_start_goes_by_it(trial: Trial) -> None:
+def test_39_a_rule_that_comes_while_a_job_runs_stops_it_and_the_next_start_goes_by_it(trial: Trial) -> None:
     driver = trial.driver("batch")
     trial.broker.produce(trial.topic, [event(5, "a", -300.0)])
     altered(trial, "ADD CONSTRAINT warm CHECK (degrees > -273)")
@@ -154,7 +154,7 @@ def test_10_a_rule_that_comes_while_a_job_runs_stops_it_and_the_next_start_goes_
     assert [row[2] for row in trial.quarantined()] == ["RULE_constraint_warm"]
 
 
-def test_06_columns_that_fill_themselves_do_so_in_each_way(trial: Trial) -> None:
+def test_39_columns_that_fill_themselves_do_so_in_each_way(trial: Trial) -> None:
     """A default, an identity and a generated column that the pipeline does not declare."""
     path = f"{trial.table.uri}_own"
     trial.spark.sql(

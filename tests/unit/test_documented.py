@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tests.support.names import test_names as names_of_tests
 
-PROTOCOL = Path(__file__).parents[2] / "docs" / "protocol.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PROTOCOL, SCHEMA_CHANGES = DOCS / "protocol.md", DOCS / "schema-changes.md"
 # What is known to go wrong with Kafka, decoding, folding, committing, checkpoints, locks and brokers, by its number.
 # A test says in its name which of them it is about: test_21_22_….
 FAILURES = {*range(1, 12), 16, 17, *range(21, 32), *range(33, 39)}
@@ -17,6 +18,14 @@ def test_every_line_of_the_protocol_names_tests_that_exist() -> None:
     shown_by = {int(number): re.findall(r"`(test_\w+)`", tests) for number, tests in lines}
     assert [number for number, tests in shown_by.items() if not tests] == []
     assert {name for tests in shown_by.values() for name in tests} - set(names_of_tests()) == set()
+
+
+def test_every_difference_of_schemas_names_tests_that_exist() -> None:
+    rows = re.findall(r"^\| .* \| (.*) \|$", SCHEMA_CHANGES.read_text(), re.MULTILINE)[1:]
+    shown_by = [re.findall(r"`(test_\w+)`", tests) for tests in rows if set(tests) != {"-", " "}]
+    assert len(shown_by) > 10
+    assert [] not in shown_by
+    assert {name for tests in shown_by for name in tests} - set(names_of_tests()) == set()
 
 
 def test_every_failure_has_a_test_with_its_number() -> None:

@@ -1,0 +1,175 @@
+"""Hundreds of pairs of a pipeline and a table that differ, through each way to commit: none of them is silent.
+
+A pair ends in the table that a plain-Python model expects, whichever way its batch was committed; or it is refused with
+a line whose remedy, followed as it is printed, leads there.
+"""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import jobs.alter_table
+from common.account.outcome import Outcome, outcome
+from common.decode.json import JsonDecoder
+from common.divide.fate import MERGE
+from common.ledger.delta import open_ledger, transaction
+from common.ledger.position import Position
+from common.merge import reach
+from common.merge.bounds import bounds_by
+from common.pipeline.changes import changes_of
+from common.pipeline.judge import with_fates
+from common.pipeline.questions import keep_few
+from common.pipeline.table_fit import SchemaMismatch, TableFit
+from common.pipeline.ways import ByMerge, Directly, Task
+from common.settings.locations import location
+from tests.support.differences import EVENTS, Combination, as_number, combination
+from tests.support.records import records
+
+WAYS = ("by hand", "by one job", "by merge")
+SHORT, LONG = range(12), range(12, 320)
+MOST_REMEDIES = 12
+
+
+@pytest.mark.parametrize("number", SHORT)
+def test_39_a_pair_that_differs_fits_or_is_mended(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    settle_each_way(spark, tmp_path, monkeypatch, combination(number))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", LONG)
+def test_39_many_pairs_that_differ_fit_or_are_mended(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    settle_each_way(spark, tmp_path, monkeypatch, combination(number))
+
+
+def settle_each_way(spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch, pair: Combination) -> None:
+    path = folder / "table"
+    pair.create(spark, str(path))
+    fit = mended(spark, pair, path)
+    fit.apply(spark)
+    for way in WAYS:
+        copy = folder / way.replace(" ", "_")
+        shutil.copytree(path, copy)
+        before = row_ids(spark, copy, pair)
+        with monkeypatch.context() as forced:
+            if way == "by one job":
+                forced.setattr(reach, "BY_HAND_BYTES", -1)
+            done = settled(spark, pair, copy, bounded=way != "by merge")
+        assert done == expected_outcome(pair), way
+        assert rows_of(spark, copy, pair) == pair.expected(), way
+        check_identity(spark, copy, pair)
+        assert row_ids(spark, copy, pair).items() >= before.items(), way
+        assert feed_of(spark, copy, pair) == expected_feed(pair), way
+
+
+def mended(spark: SparkSession, pair: Combination, path: Path) -> TableFit:
+    """Follow each printed remedy until the two fit."""
+    for _ in range(MOST_REMEDIES):
+        try:
+            return TableFit(spark, pair.pipeline(), location(str(path)))
+        except SchemaMismatch as refused:
+            follow(refused.remedy, pair)
+    raise AssertionError(f"{MOST_REMEDIES} remedies did not mend {pair}")
+
+
+def follow(remedy: str, pair: Combination) -> None:
+    if remedy.startswith("submit/alter_table.sh"):
+        arguments = shlex.split(remedy)[1:]
+        jobs.alter_table.main.__wrapped__.main(arguments, standalone_mode=False)  # type: ignore[attr-defined]
+        note_altered(" ".join(arguments), pair)
+    elif written := re.fullmatch(r'write (\w+) = (".*") under \[(source.columns|target.derived)\]', remedy):
+        section = pair.source["columns"] if written[3] == "source.columns" else pair.target["derived"]
+        section[written[1]] = written[2][1:-1]
+    elif "write partition_by" in remedy:
+        pair.target["partition_by"] = ["part"] if pair.is_partitioned else []
+    else:
+        assert 'undeclared = "keep"' in remedy, remedy
+        pair.target["schema_changes"]["undeclared"] = "keep"
+
+
+def note_altered(clauses: str, pair: Combination) -> None:
+    """What the model has to know of it."""
+    for name in list(pair.not_null):
+        if f"ALTER COLUMN `{pair.names[name]}` DROP NOT NULL" in clauses:
+            pair.not_null.remove(name)
+
+
+def settled(spark: SparkSession, pair: Combination, path: Path, *, bounded: bool) -> Outcome:
+    """One batch from bytes to the commit, as the engine does it for a few records."""
+    table = location(str(path))
+    fit = TableFit(spark, pair.pipeline(), table)
+    declared = fit.pipeline
+    after = Position("trial", 1, 1, "t", "id", {0: 1}, "run")
+    judged = with_fates(records(spark, *pair.messages()), declared, JsonDecoder.of(declared.source))
+    read = keep_few(judged, declared)
+    answers = read.answers()
+    bounds = bounds_by(answers.spreads, answers.kinds, declared) if bounded else []
+    to_merge = sum(each.fates[MERGE] for each in answers.tally.values())
+    way = Task(spark, table, declared, changes_of(read, declared, after), to_merge, bounds, after).prepare()
+    assert isinstance(way, (Directly, ByMerge))
+    with transaction(spark, after):
+        way.commit(after)
+    metrics = open_ledger(spark, table.uri, "trial").metrics(after)
+    return outcome(metrics, superseded=way.prospect.superseded, absent=way.prospect.absent)
+
+
+def expected_outcome(pair: Combination) -> Outcome:
+    merged = [event["id"] for event in EVENTS if not pair.is_turned_away(event)]
+    updated = merged.count(1)
+    return Outcome(inserted=len(merged) - updated, updated=updated, deleted=0, superseded=0, absent=0)
+
+
+def rows_of(spark: SparkSession, path: Path, pair: Combination) -> dict[Any, dict[str, Any]]:
+    """By the model's names and numbers; an identity is looked at by itself."""
+    rows = spark.read.format("delta").load(str(path))
+    spelling = {name.lower(): name for name in rows.columns}
+    names = [name for name in next(iter(pair.expected().values())) if name.lower() in spelling]
+    found = {}
+    for row in rows.collect():
+        values = {name: as_number(row[spelling[name]]) for name in names}
+        values["extra"] = None if pair.extra == "identity" else values.get("extra")
+        found[values["id"]] = values
+    assert len(found) == rows.count()
+    return found
+
+
+def check_identity(spark: SparkSession, path: Path, pair: Combination) -> None:
+    if pair.extra == "identity":
+        numbers = [row["extra"] for row in spark.read.format("delta").load(str(path)).select("extra").collect()]
+        assert None not in numbers
+        assert len(set(numbers)) == len(numbers)
+
+
+def row_ids(spark: SparkSession, path: Path, pair: Combination) -> dict[int, int]:
+    """Delta's own numbers of rows, where the table tracks them: a row keeps its number when it is rewritten."""
+    if "delta.enableRowTracking" not in pair.properties:
+        return {}
+    rows = spark.read.format("delta").load(str(path)).select("id", "_metadata.row_id").collect()
+    return {int(row["id"]): row["row_id"] for row in rows}
+
+
+def feed_of(spark: SparkSession, path: Path, pair: Combination) -> set[tuple[str, int]] | None:
+    """What the change feed tells of the batch."""
+    if "delta.enableChangeDataFeed" not in pair.properties:
+        return None
+    version = spark.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").collect()[0]["version"]
+    feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", version)
+    return {
+        (row["_change_type"], int(row["id"])) for row in feed.load(str(path)).select("_change_type", "id").collect()
+    }
+
+
+def expected_feed(pair: Combination) -> set[tuple[str, int]] | None:
+    if "delta.enableChangeDataFeed" not in pair.properties:
+        return None
+    merged = {event["id"] for event in EVENTS if not pair.is_turned_away(event)}
+    updates = {(f"update_{image}", 1) for image in ("preimage", "postimage")} if 1 in merged else set()
+    return updates | {("insert", number) for number in merged - {1}}
