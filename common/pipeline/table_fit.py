@@ -14,6 +14,7 @@ from common.merge.origin import ensure_lineage
 from common.merge.quoting import quoted
 from common.pipeline.declared import declared_schema
 from common.pipeline.schema_comparison import CONSTRAINT_RULE, Difference, TableShape, compare, table_rules
+from common.pipeline.table_keys import TableKeys
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline, Rule
 
@@ -30,8 +31,10 @@ class TableFit:
     def __init__(self, spark: SparkSession, pipeline: Pipeline, table: Location) -> None:
         self._declared, self._table = pipeline, table
         self._columns = declared_schema(spark, pipeline)
+        self._keys = TableKeys(spark, pipeline, table)
         self._metadata = metadata_of(spark, table)
         self.differences = self._compared(self._metadata)
+        self._keys.check()
         self.pipeline = self._with_rules(spark, self._metadata)
 
     @property
@@ -44,6 +47,7 @@ class TableFit:
         for clause in unique(self.pending):
             alter_table(spark, self._table, clause)
         ensure_lineage(spark, self._table.uri, self._declared)
+        self._keys.remember()
         self._metadata, self.differences = metadata_of(spark, self._table), []
 
     def ensure(self, spark: SparkSession) -> None:

@@ -13,6 +13,7 @@ from common.drivers.quarantine import Place, replay
 from common.errors import TryLater
 from common.merge.quarantine import Selection
 from common.pipeline.table_fit import SchemaMismatch
+from common.pipeline.table_keys import UnclearKeys
 from common.settings.pipeline import Pipeline
 from tests.support.trial import Trial, event, pipeline
 
@@ -171,3 +172,18 @@ def test_39_columns_that_fill_themselves_do_so_in_each_way(trial: Trial) -> None
     rows = rows_of(trial, "id", "degrees", "city", "doubled")
     assert rows == {(1, 1.5, "Rome", 3.0), (7, 7.0, "Oslo", 14.0)}
     assert None not in {number for (number,) in rows_of(trial, "number")}
+
+
+def test_39_other_keys_are_proved_on_the_rows_that_are_there(trial: Trial) -> None:
+    """Two rows that the new keys take for one would both be changed by each of its events."""
+    trial.run("batch")
+    trial.pipeline = pipeline(trial.topic, target={"keys": ["part"]})
+    with pytest.raises(UnclearKeys) as refused:
+        trial.start()
+    names = "its rows were keyed by id, part, and pipeline 'trial' names part: key part=a stands twice"
+    assert f"{trial.table}: {names}; correct target.keys" in str(refused.value)
+    trial.pipeline = pipeline(trial.topic, target={"keys": ["id"]})
+    trial.run("batch")
+    # From fewer keys to more, nothing has to be proved.
+    trial.pipeline = pipeline(trial.topic)
+    trial.run("batch")
