@@ -5,7 +5,7 @@ Nothing is read or changed here: docs/schema-changes.md has the table of differe
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ CONSTRAINT = "delta.constraints."
 CONSTRAINT_RULE = "constraint_"
 INVARIANT = "delta.invariants"
 CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+# Stands in a remedy for a folder beside the table.
+NEW_TABLE = "NEW_TABLE"
 WIDENING = "delta.enableTypeWidening"
 APPEND_ONLY = "delta.appendOnly"
 
@@ -82,16 +84,43 @@ def of_column(declared: T.StructField, pipeline: Pipeline, table: TableShape) ->
         return
     what = f"column '{field.name}' is {field.dataType.simpleString()}, not {declared.dataType.simpleString()}"
     steps = alterations(quoted(field.name), declared.dataType, field.dataType)
-    if steps is None:
+    if steps is None or (steps and computed_from(field, table)):
         yield Difference(what, edit=declare_as(declared.name, field.dataType, pipeline))
     elif not steps:
         yield Difference(what)
     else:
-        policy = pipeline.target.schema_changes
-        applies = all(getattr(policy, step.kind) == "apply" for step in steps)
-        needs_feature = any(step.kind == "widened" for step in steps) and not table.is_on(WIDENING)
-        feature = [f"SET TBLPROPERTIES ('{WIDENING}' = 'true')"] if needs_feature else []
-        yield Difference(what, (*feature, *(step.clause for step in steps)), applies)
+        yield of_alterations(what, steps, field, pipeline, table)
+
+
+def of_alterations(
+    what: str, steps: Sequence["Alteration"], field: T.StructField, pipeline: Pipeline, table: TableShape
+) -> Difference:
+    """Delta alters no column that a constraint names. So the constraint goes, and comes again afterwards: that is for
+    the operator to do, because a job that is killed in between would leave the table without it."""
+    policy, named = pipeline.target.schema_changes, constraints_on(field, table)
+    needs_feature = any(step.kind == "widened" for step in steps) and not table.is_on(WIDENING)
+    feature = [f"SET TBLPROPERTIES ('{WIDENING}' = 'true')"] if needs_feature else []
+    drops = [f"DROP CONSTRAINT {quoted(name)}" for name in named]
+    adds = [f"ADD CONSTRAINT {quoted(name)} CHECK ({check})" for name, check in named.items()]
+    applies = not named and all(getattr(policy, step.kind) == "apply" for step in steps)
+    return Difference(what, (*drops, *feature, *(step.clause for step in steps), *adds), applies)
+
+
+def constraints_on(field: T.StructField, table: TableShape) -> dict[str, str]:
+    """The constraints in whose text the column's name stands, by their names."""
+    of_table = {
+        name.removeprefix(CONSTRAINT): check for name, check in table.properties.items() if name.startswith(CONSTRAINT)
+    }
+    return {name: check for name, check in of_table.items() if is_named_in(check, field)}
+
+
+def computed_from(field: T.StructField, table: TableShape) -> bool:
+    """True where a generated column is computed from this one, which Delta then never alters."""
+    return any(is_named_in((each.metadata or {}).get(GENERATED, ""), field) for each in table.schema)
+
+
+def is_named_in(sql: str, field: T.StructField) -> bool:
+    return re.search(rf"(?<!\w){re.escape(field.name)}(?!\w)", sql, re.IGNORECASE) is not None
 
 
 @dataclass(frozen=True)
@@ -224,7 +253,7 @@ def declare_as(name: str, kind: T.DataType, pipeline: Pipeline) -> str:
 
 
 def a_new_table(pipeline: Pipeline) -> str:
-    return f"create a table that fits with submit/create_table.sh {pipeline.name} DELTA_DIR, or correct the file"
+    return f"go on with a table that fits: submit/create_table.sh {pipeline.name} {NEW_TABLE}"
 
 
 def table_rules(pipeline: Pipeline, table: TableShape) -> list[Rule]:

@@ -13,7 +13,7 @@ from common.ledger.commits import Commits
 from common.merge.origin import ensure_lineage
 from common.merge.quoting import quoted
 from common.pipeline.declared import declared_schema
-from common.pipeline.schema_comparison import CONSTRAINT_RULE, Difference, TableShape, compare, table_rules
+from common.pipeline.schema_comparison import CONSTRAINT_RULE, NEW_TABLE, Difference, TableShape, compare, table_rules
 from common.pipeline.table_keys import TableKeys
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline, Rule
@@ -83,7 +83,7 @@ def refuse_unfit(found: Sequence[Difference], pipeline: Pipeline, table: Locatio
         more = f", and {len(stopping) - 1} more" if len(stopping) > 1 else ""
         raise SchemaMismatch(
             f"{table} does not fit pipeline '{pipeline.name}': {first.what}{more}",
-            first.edit or alter_command(table, first.clauses),
+            (first.edit or alter_command(table, first.clauses)).replace(NEW_TABLE, shlex.quote(f"{table}_new")),
         )
 
 

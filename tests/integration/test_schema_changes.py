@@ -79,7 +79,7 @@ def test_39_names_that_differ_by_case_are_the_same_column(trial: Trial) -> None:
 REFUSED = [
     ({**WIDER, "degrees": "string"}, {}, "column 'degrees' is double, not string; write degrees = \"double\" under"),
     ({"id": "bigint", "part": "string"}, {}, "column 'degrees' is not declared; declare it, or say in the pipeline's"),
-    (WIDER, {"keys": ["id", "city"]}, "column 'city' is missing, and a key; create a table that fits with"),
+    (WIDER, {"keys": ["id", "city"]}, "column 'city' is missing, and a key; go on with a table that fits: submit/"),
     (WIDER, {"partition_by": []}, 'it is partitioned by part, not by nothing; write partition_by = ["part"] under'),
     (WIDER, {"schema_changes": {"added": "stop"}}, "column 'city' is missing; submit/alter_table.sh --execute"),
 ]

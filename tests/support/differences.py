@@ -6,7 +6,7 @@ so a column may have any type, and the model needs none.
 
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -73,6 +73,12 @@ class Combination:
     has_constraint: bool
     properties: dict[str, str]
     is_partitioned: bool
+    first: list[Row] = field(default_factory=lambda: FIRST)
+
+    def begin_anew(self) -> None:
+        """Go on with a new table, which is as the pipeline declares it, and has no rows."""
+        self.names, self.kinds, self.not_null, self.first = {name: name for name in self.names}, {}, set(), []
+        self.extra, self.has_constraint, self.properties = "none", False, {}
 
     def pipeline(self) -> Pipeline:
         return pipeline("t", source=self.source, target=self.target)
@@ -92,7 +98,9 @@ class Combination:
         own = [] if self.extra in {"none", "generated", "identity"} else ["'first' AS extra"]
         kinds = {name: "string" if "char" in kind else kind for name, kind in self.kinds.items()}
         values = [f"CAST({self.names[name]} AS {kind}) AS `{self.names[name]}`" for name, kind in kinds.items()]
-        rows = spark.createDataFrame([self.stored(row) for row in FIRST], self.text_schema()).selectExpr(*values, *own)
+        rows = spark.createDataFrame([self.stored(row) for row in self.first], self.text_schema()).selectExpr(
+            *values, *own
+        )
         rows.coalesce(1).write.format("delta").mode("append").save(path)
         if self.has_constraint:
             spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT odd CHECK ({self.names['degrees']} > 0)")
@@ -129,7 +137,7 @@ class Combination:
         """The table's rows afterwards, by their ids."""
         declared = {**self.source["columns"], **dict.fromkeys(self.target.get("derived", {}), "bigint")}
         every = {**dict.fromkeys(declared), **dict.fromkeys(self.kinds)}
-        rows = {row["id"]: {name: row[name] if name in self.kinds else None for name in every} for row in FIRST}
+        rows = {row["id"]: {name: row[name] if name in self.kinds else None for name in every} for row in self.first}
         for row in rows.values():
             row["extra"] = None if self.extra in {"none", "generated", "identity"} else "first"
         for event in EVENTS:
