@@ -9,12 +9,14 @@ from types import TracebackType
 import click
 import structlog
 
-from common.errors import AlluviumError, first_line
+from common.errors import AlluviumError, first_line, shortened
 from common.logs import configure_logs, log_file
 from common.settings.environment import launched_by_spark_submit
 
 log = structlog.get_logger()
 INTERRUPTED = 130
+# Characters of an error that nobody foresaw.
+LONGEST_TOLD = 300
 
 
 def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
@@ -64,4 +66,5 @@ def separate_stderr() -> None:
 def report_unexpected(name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """What nobody foresaw: still one line, with the way to the trace; Python then exits with 1."""
     log.error("unexpected", exc_info=(kind, error, trace), file_only=True)
-    print(f"error: {kind.__name__}: {first_line(error)[:300]}; the whole story is in {log_file(name)}", file=sys.stderr)
+    told = shortened(first_line(error), LONGEST_TOLD)
+    print(f"error: {kind.__name__}: {told}; the whole story is in {log_file(name)}", file=sys.stderr)

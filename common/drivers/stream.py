@@ -50,7 +50,7 @@ class Stream:
     def __init__(self, spark: SparkSession, start: Start) -> None:
         self.run = Run(spark, start, mode="stream")
         self._begin = starting_offsets(start.position.offsets, start.available)
-        self._failure: AlluviumError | None = None
+        self._failure: BaseException | None = None
         checkpoints = f"{self.run.settling.table.uri}/_alluvium/{self.run.pipeline.name}/checkpoint"
         # The job lock is held: whatever lies here is a dead run's.
         Files(spark, checkpoints).delete_all()
@@ -70,16 +70,17 @@ class Stream:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            # Spark wraps what foreachBatch raised into text; the error itself knows its remedy and exit code.
-            if self._failure is not None:
+            # Spark wraps what foreachBatch raised into pages of text; the error itself says in a line what is wrong, and
+            # one of ours knows its remedy and exit code.
+            if isinstance(self._failure, AlluviumError):
                 raise self._failure from error
             refuse_unreadable(self.run.settling, self.run.position.offsets or self._begin)
-            raise
+            raise (self._failure or error) from error
 
     def _settle(self, rows: DataFrame, batch_id: int) -> None:
         try:
             self._settle_once(rows, batch_id)
-        except AlluviumError as error:
+        except BaseException as error:
             self._failure = error
             raise
 

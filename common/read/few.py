@@ -27,7 +27,8 @@ def fetched_rows(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame 
     if records is None:
         return None
     try:
-        columns = zip(*records, strict=True)
+        # By rows, not by `zip(*records)`: that has no column at all where there is no record.
+        columns = [[record[number] for record in records] for number in range(len(SCHEMA))]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
         return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))
     except pa.ArrowException as error:
