@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from common import stop
 from common.errors import UsageError
 from common.settings.environment import fault, fault_file
 
@@ -60,10 +61,12 @@ def announce(file: Path) -> None:
 
 
 def await_end() -> None:
-    """Until the signal comes; an orphan ends itself, so that it holds no lock."""
+    """Wait for SIGKILL. An orphan ends itself, so that it holds no lock; who is told to stop goes on, and stops."""
     parent = os.getppid()
     until = time.monotonic() + WAIT_SECONDS
     while os.getppid() == parent and time.monotonic() < until:
+        if stop.requested():
+            return
         time.sleep(0.05)
     sys.stderr.flush()
     os._exit(1)

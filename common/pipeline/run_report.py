@@ -13,6 +13,7 @@ from common.errors import ConfigurationError, first_line
 from common.pipeline.batch import BatchResult
 from common.plan.offsets import Offsets
 from common.settings.environment import report_dir, run_id
+from common.stop import Stopped
 
 log = structlog.get_logger()
 # A stream may run for months: the report holds its totals, and the batches of its end.
@@ -77,7 +78,7 @@ class Report(Part):
     topic: str
     started: datetime
     ended: datetime | None = None
-    state: Literal["running", "done", "failed"] = "running"
+    state: Literal["running", "done", "failed", "stopped"] = "running"
     error: str | None = None
     batches: int = 0
     totals: Counts = Counts()
@@ -95,6 +96,10 @@ class RunReport:
         self._path = report_dir() / f"{run_id()}.json"
         self._write()
 
+    @property
+    def batches(self) -> int:
+        return self._report.batches
+
     def add(self, result: BatchResult) -> None:
         report, batch = self._report, as_batch(result)
         report.batches += 1
@@ -106,8 +111,8 @@ class RunReport:
 
     def close(self, error: BaseException | None) -> None:
         self._report.ended = datetime.now(UTC)
-        self._report.state = "done" if error is None else "failed"
-        self._report.error = None if error is None else first_line(error)
+        self._report.state = state_after(error)
+        self._report.error = first_line(error) if self._report.state == "failed" and error is not None else None
         self._write()
         log.info("report", state=self._report.state, batches=self._report.batches, path=str(self._path))
 
@@ -121,6 +126,12 @@ class RunReport:
             raise ConfigurationError(
                 f"cannot write the run report {self._path} ({error.strerror})", "set ALLUVIUM_REPORT_DIR"
             ) from error
+
+
+def state_after(error: BaseException | None) -> Literal["done", "failed", "stopped"]:
+    if error is None:
+        return "done"
+    return "stopped" if isinstance(error, Stopped) else "failed"
 
 
 def as_batch(result: BatchResult) -> Batch:

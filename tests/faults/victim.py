@@ -72,6 +72,20 @@ class Victim:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
+    def signal(self, which: signal.Signals, to: str) -> None:
+        """To the `jvm` alone, as `docker stop` does, to the Python `driver` alone, or to the `group`, as Ctrl-C does."""
+        group = self._process.pid
+        if to == "group":
+            os.killpg(group, which)
+        else:
+            (driver,) = [each for each in members(group) if each != group]
+            os.kill(group if to == "jvm" else driver, which)
+
+    def is_gone(self) -> bool:
+        """After its end: nothing of the tree is left."""
+        await_empty(self._process.pid)
+        return True
+
     def kill(self, *, jvm_only: bool = False) -> bool:
         """SIGKILL, to the JVM alone as the kernel's memory killer would, or to all of it as a power cut. True if it
         died of that. Returns when nothing of the tree is left: an orphan that lingers is a failure of its own."""

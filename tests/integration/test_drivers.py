@@ -96,7 +96,7 @@ def test_what_nobody_foresaw_in_a_batch_of_the_stream_is_raised_as_itself(
 
     monkeypatch.setattr(Run, "settle", fail)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
-    with pytest.raises(ValueError, match="^planted$"):
+    with pytest.raises(ValueError, match=r"^planted$"):
         trial.run("stream")
 
 
