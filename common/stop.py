@@ -39,6 +39,8 @@ class _Request:
         self.by: signal.Signals | None = None
         self.cancel: Callable[[], object] | None = None
         self.is_deferred = False
+        # Nobody sets it in a job: the process ends.
+        self.met = threading.Event()
 
 
 _request = _Request()
@@ -66,7 +68,7 @@ def request(by: signal.Signals) -> None:
             return
         _request.by = by
         if _request.cancel is not None and not _request.is_deferred:
-            threading.Thread(target=_keep_cancelling, args=(_request.cancel,), daemon=True).start()
+            threading.Thread(target=_keep_cancelling, args=(_request.cancel, _request.met), daemon=True).start()
 
 
 def is_prompt() -> bool:
@@ -98,8 +100,8 @@ def deferred() -> Iterator[None]:
         _request.is_deferred = before
 
 
-def _keep_cancelling(cancel: Callable[[], object]) -> None:
+def _keep_cancelling(cancel: Callable[[], object], met: threading.Event) -> None:
     """Again and again: an operation may start another job of Spark after the one that was cancelled."""
-    done = threading.Event()
-    while not done.wait(CANCEL_AGAIN_SECONDS):
+    cancel()
+    while not met.wait(CANCEL_AGAIN_SECONDS):
         cancel()

@@ -1,9 +1,8 @@
 """SIGTERM and SIGINT end a job with nothing half done, whoever gets them: the JVM, the Python driver, or both."""
 
-import os
 import signal
+import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -48,8 +47,23 @@ def said(victim: Victim) -> list[str]:
     ]
 
 
+def test_a_batch_that_is_being_written_is_finished(world: World, victims: list[Victim]) -> None:
+    """`docker stop` signals the JVM alone, which the script has become."""
+    victims.append(job := follow(world, "stream", fault="merge"))
+    job.await_point()
+    before = committed(world.table)
+    job.signal(signal.SIGTERM, "jvm")
+    assert job.wait() == 143, job.output
+    assert said(job) == ["stopped by SIGTERM after 1 batch; the next start goes on from the table"]
+    assert (report_of(world).state, report_of(world).batches) == ("stopped", 1)
+    assert committed(world.table).seq == before.seq + 1
+    assert not world.difference()
+    assert job.is_gone()
+
+
+@pytest.mark.long
 def test_a_batch_of_which_nothing_is_written_is_let_go(world: World, victims: list[Victim]) -> None:
-    """Ctrl-C signals the JVM and the driver; the records are read, and go back to the topic."""
+    """Ctrl-C signals the JVM and the driver."""
     victims.append(job := follow(world, "stream", fault="read"))
     job.await_point()
     before = committed(world.table)
@@ -62,15 +76,50 @@ def test_a_batch_of_which_nothing_is_written_is_let_go(world: World, victims: li
     assert job.is_gone()
 
 
-def test_a_batch_that_is_being_written_is_finished(world: World, victims: list[Victim]) -> None:
-    """`docker stop` signals the JVM alone, which the script has become."""
-    victims.append(job := follow(world, "stream", fault="merge"))
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("mode", "which", "to"),
+    [("batch", signal.SIGTERM, "driver"), ("batch", signal.SIGINT, "jvm"), ("stream", signal.SIGTERM, "group")],
+)
+def test_a_job_that_waits_ends_by_itself(
+    world: World, victims: list[Victim], mode: str, which: signal.Signals, to: str
+) -> None:
+    victims.append(job := follow(world, mode))
+    job.await_moment(lambda: world.unread() == 0 and (mode == "stream" or "Waiting for" in job.output))
+    job.signal(which, to)
+    assert job.wait() == 128 + which, job.output
+    (line,) = said(job)
+    assert line.startswith(f"stopped by {which.name} after ")
+    assert report_of(world).state == "stopped"
+    assert not world.difference()
+    assert job.is_gone()
+
+
+@pytest.mark.long
+def test_a_second_signal_ends_a_job_at_once_with_its_jvm(world: World, victims: list[Victim]) -> None:
+    world.produce(50)
+    victims.append(job := follow(world, "batch", fault="merge"))
     job.await_point()
     before = committed(world.table)
     job.signal(signal.SIGTERM, "jvm")
+    time.sleep(0.05)
+    job.signal(signal.SIGTERM, "jvm")
     assert job.wait() == 143, job.output
-    assert said(job) == ["stopped by SIGTERM after 1 batch; the next start goes on from the table"]
-    assert (report_of(world).state, report_of(world).batches) == ("stopped", 1)
-    assert committed(world.table).seq == before.seq + 1
+    (line,) = said(job)
+    assert line.startswith("stopped by SIGTERM at once; what was under way is let go")
+    assert job.is_gone()
+    assert committed(world.table) == before
+    world.complete(world.merge("batch"))
     assert not world.difference()
+
+
+@pytest.mark.long
+def test_maintenance_ends_between_two_chunks(world: World, victims: list[Victim]) -> None:
+    victims.append(job := world.compact(fault="optimize"))
+    job.await_point()
+    before = world.data_files()
+    job.signal(signal.SIGTERM, "group")
+    assert job.wait() == 143, job.output
+    assert said(job) == ["stopped by SIGTERM; nothing is half done, run it again"]
+    assert world.data_files() == before
     assert job.is_gone()

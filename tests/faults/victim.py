@@ -73,7 +73,8 @@ class Victim:
         return self._process.poll() is None
 
     def signal(self, which: signal.Signals, to: str) -> None:
-        """To the `jvm` alone, as `docker stop` does, to the Python `driver` alone, or to the `group`, as Ctrl-C does."""
+        """To the `jvm` alone, as `docker stop` does, to the Python `driver` alone, or to the whole `group`, as Ctrl-C
+        does."""
         group = self._process.pid
         if to == "group":
             os.killpg(group, which)
