@@ -39,6 +39,11 @@ WANTED = re.compile(r"(?P<name>[a-z]+)(:(?P<time>[1-9]\d*))?(?P<going_on>\+)?")
 _reached: Counter[str] = Counter()
 
 
+def is_wanted() -> bool:
+    """True where a test has named a point: it means one of a job's own batches."""
+    return fault() is not None
+
+
 def fault_point(name: str) -> None:
     """Nothing, unless a test has named this point."""
     wanted = fault()

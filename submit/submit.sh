@@ -51,7 +51,7 @@ scratch=${ALLUVIUM_SCRATCH_DIR:-$home/var/scratch}/$ALLUVIUM_RUN_ID.$$
 (umask 077 && mkdir -p "$scratch") || fail "cannot make $scratch; set ALLUVIUM_SCRATCH_DIR"
 exec 9>>"$scratch/lock"
 "$python" "$home/submit/scratch.py" "$scratch" 9
-export SPARK_LOCAL_DIRS="${SPARK_LOCAL_DIRS:-$scratch}"
+export SPARK_LOCAL_DIRS="${SPARK_LOCAL_DIRS:-$scratch}" TMPDIR="$scratch"
 SPARK_HOME=$("$python" -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')
 export SPARK_HOME PYSPARK_PYTHON="$python" PYSPARK_DRIVER_PYTHON="$python"
 # Spark's own address check otherwise warns on stderr at each start.

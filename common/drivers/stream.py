@@ -43,6 +43,10 @@ class Trigger:
             raise UsageError(f"trigger '{text}' is not known", "say available-now, or an interval such as '10 seconds'")
         return cls(text)
 
+    @property
+    def ends_by_itself(self) -> bool:
+        return self.interval is None
+
     def applied_to(self, writer: DataStreamWriter) -> DataStreamWriter:
         return (
             writer.trigger(availableNow=True) if self.interval is None else writer.trigger(processingTime=self.interval)

@@ -85,7 +85,8 @@ def test_a_job_that_waits_ends_by_itself(
     world: World, victims: list[Victim], mode: str, which: signal.Signals, to: str
 ) -> None:
     victims.append(job := follow(world, mode))
-    job.await_moment(lambda: world.unread() == 0 and (mode == "stream" or "Waiting for" in job.output))
+    waits = "Waiting for" if mode == "batch" else "Schema after conversion"
+    job.await_moment(lambda: waits in job.output and world.unread() == 0)
     job.signal(which, to)
     assert job.wait() == 128 + which, job.output
     (line,) = said(job)

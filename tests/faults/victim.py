@@ -26,7 +26,8 @@ class Victim:
         self._folder = Path(tempfile.mkdtemp(prefix="victim-", dir=environment["ALLUVIUM_LOG_DIR"]))
         self._file = self._folder / "reached"
         named = {} if fault is None else {"ALLUVIUM_FAULT": fault, "ALLUVIUM_FAULT_FILE": str(self._file)}
-        with (self._folder / "output").open("wb") as output:
+        # Appended to: the driver opens it once more, as its stderr.
+        with (self._folder / "output").open("ab") as output:
             self._process = subprocess.Popen(
                 command,
                 cwd=home,
