@@ -9,12 +9,15 @@ from types import TracebackType
 import click
 import structlog
 
-from common.errors import AlluviumError, first_line
+from common import stop
+from common.errors import AlluviumError, first_line, shortened
 from common.logs import configure_logs, log_file
 from common.settings.environment import launched_by_spark_submit
+from common.signals import handle_signals
 
 log = structlog.get_logger()
-INTERRUPTED = 130
+# Characters of an error that nobody foresaw.
+LONGEST_TOLD = 300
 
 
 def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
@@ -27,18 +30,30 @@ def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
             sys.excepthook = functools.partial(report_unexpected, name)
             try:
                 configure_logs(name)
+                handle_signals()
                 command.main(prog_name=name, standalone_mode=False)
             except AlluviumError as error:
                 log.info("failed", exc_info=True, file_only=True)
                 fail(str(error), error.exit_code)
             except click.ClickException as error:
                 fail(f"{error.format_message().rstrip('.')}; see --help", error.exit_code)
-            except click.Abort:
-                fail("stopped", INTERRUPTED)
+            except stop.Stopped as stopped:
+                end(stopped)
+            except BaseException:
+                if not stop.is_cancelling():
+                    raise
+                # What failed was cancelled.
+                end(stop.stopped())
 
         return run
 
     return decorate
+
+
+def end(stopped: stop.Stopped) -> None:
+    log.info("stopped", by=stopped.by.name, exc_info=True, file_only=True)
+    print(stopped, file=sys.stderr)
+    sys.exit(stopped.exit_code)
 
 
 def fail(line: str, code: int) -> None:
@@ -64,4 +79,5 @@ def separate_stderr() -> None:
 def report_unexpected(name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """What nobody foresaw: still one line, with the way to the trace; Python then exits with 1."""
     log.error("unexpected", exc_info=(kind, error, trace), file_only=True)
-    print(f"error: {kind.__name__}: {first_line(error)[:300]}; the whole story is in {log_file(name)}", file=sys.stderr)
+    told = shortened(first_line(error), LONGEST_TOLD)
+    print(f"error: {kind.__name__}: {told}; the whole story is in {log_file(name)}", file=sys.stderr)

@@ -77,3 +77,11 @@ class Locked(TryLater):
 def first_line(error: BaseException) -> str:
     """The part of a foreign error that fits into one of ours."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most so many characters, cut at the end of a word and marked as cut."""
+    if len(text) <= limit:
+        return text
+    kept = text[:limit]
+    return f"{kept.rpartition(' ')[0].rstrip(' ,;:') or kept}…"

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from common import stop
 from common.errors import UsageError
 from common.settings.environment import fault, fault_file
 
@@ -38,6 +39,11 @@ WANTED = re.compile(r"(?P<name>[a-z]+)(:(?P<time>[1-9]\d*))?(?P<going_on>\+)?")
 _reached: Counter[str] = Counter()
 
 
+def is_wanted() -> bool:
+    """True where a test has named a point: it means one of a job's own batches."""
+    return fault() is not None
+
+
 def fault_point(name: str) -> None:
     """Nothing, unless a test has named this point."""
     wanted = fault()
@@ -60,10 +66,12 @@ def announce(file: Path) -> None:
 
 
 def await_end() -> None:
-    """Until the signal comes; an orphan ends itself, so that it holds no lock."""
+    """Wait for SIGKILL. An orphan ends itself, so that it holds no lock; who is told to stop goes on, and stops."""
     parent = os.getppid()
     until = time.monotonic() + WAIT_SECONDS
     while os.getppid() == parent and time.monotonic() < until:
+        if stop.requested():
+            return
         time.sleep(0.05)
     sys.stderr.flush()
     os._exit(1)

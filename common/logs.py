@@ -1,8 +1,14 @@
 """Logs: on stderr for people (JSON where no terminal is), and whole, stack traces included, in a file."""
 
+import fcntl
 import logging
+import os
 import sys
+from contextlib import suppress
+from itertools import pairwise
+from logging.handlers import WatchedFileHandler
 from pathlib import Path
+from typing import Any
 
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
@@ -10,6 +16,11 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from common.errors import ConfigurationError
 from common.settings.environment import log_dir, run_id
+from common.settings.privacy import FOLDER_MODE, open_private
+
+# A file, and how many older ones stay beside it.
+MAX_BYTES = 10 * 2**20
+OLDER_FILES = 5
 
 
 def log_file(job: str) -> Path:
@@ -20,8 +31,8 @@ def configure_logs(job: str) -> None:
     """Send structlog and the standard library's loggers to stderr and to the job's own file."""
     path = log_file(job)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        path.parent.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+        to_file = RotatedFile(path)
     except OSError as error:
         raise ConfigurationError(f"cannot write the log {path} ({error.strerror})", "set ALLUVIUM_LOG_DIR") from error
     shared: list[Processor] = [
@@ -37,7 +48,7 @@ def configure_logs(job: str) -> None:
     handlers = [
         for_people(handler(logging.StreamHandler(sys.stderr), shared, [without_trace, to_people])),
         handler(
-            logging.FileHandler(path),
+            to_file,
             shared,
             [traces, structlog.processors.JSONRenderer()],
         ),
@@ -50,6 +61,44 @@ def configure_logs(job: str) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+
+
+class RotatedFile(WatchedFileHandler):
+    """A log that several processes append to, in files of bounded size.
+
+    Whoever finds it full renames it, under a lock on that very file. The others notice before their next line that the
+    name stands for another file, and open that one. A line that is written meanwhile is in the older file.
+    """
+
+    def __init__(self, path: Path, max_bytes: int = MAX_BYTES, older_files: int = OLDER_FILES) -> None:
+        self._max_bytes, self._older_files = max_bytes, older_files
+        super().__init__(path)
+
+    def _open(self) -> Any:
+        return open_private(self.baseFilename, "a")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        super().emit(record)
+        # A log that cannot be renamed is better than none.
+        with suppress(OSError):
+            if self.stream is not None and self._is_full(self.stream.fileno()):
+                self._rotate(self.stream.fileno())
+
+    def _is_full(self, descriptor: int) -> bool:
+        """False where another process has renamed it meanwhile."""
+        ours = os.fstat(descriptor)
+        return ours.st_size >= self._max_bytes and os.path.samestat(ours, Path(self.baseFilename).stat())
+
+    def _rotate(self, descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if self._is_full(descriptor):
+            path = Path(self.baseFilename)
+            files = [path, *(path.with_name(f"{path.name}.{n}") for n in range(1, self._older_files + 1))]
+            for newer, older in reversed(list(pairwise(files))):
+                with suppress(FileNotFoundError):
+                    newer.replace(older)
+        # This closes the file, and so gives up the lock.
+        self.reopenIfNeeded()
 
 
 def named(**names: str) -> Processor:

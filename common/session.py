@@ -1,13 +1,40 @@
 """The only place where a Spark session is built; its properties come from conf/ENVIRONMENT.conf through submit/."""
 
+import signal
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
+
+from common import stop
 
 
 def start_session(name: str) -> SparkSession:
-    return SparkSession.builder.appName(name).getOrCreate()
+    """The session of a job. From now on a request to stop cancels Spark's jobs, unless the work defers it."""
+    with stop.deferred():
+        with interrupts_kept():
+            spark = SparkSession.builder.appName(name).getOrCreate()
+        stop.cancel_by(lambda: cancel_jobs(spark))
+    stop.check()
+    return spark
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """A new SparkContext puts its own handler of SIGINT in place of ours: it would raise in the midst of a call to the
+    JVM, and our locks would be gone before what the JVM has under way."""
+    ours = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, ours)
+
+
+def cancel_jobs(spark: SparkSession) -> None:
+    # Where the JVM is gone, so are they.
+    with suppress(Py4JError, OSError):
+        spark.sparkContext.cancelAllJobs()
 
 
 @contextmanager

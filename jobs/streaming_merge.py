@@ -7,6 +7,7 @@ from common.drivers.announce import print_plan
 from common.drivers.batch_loop import BatchLoop, Patience
 from common.drivers.start import resolve_inputs, start_from_table
 from common.drivers.stream import Stream, Trigger
+from common.drivers.warm_up import warm_up
 from common.ledger.lock import job_lock
 from common.session import start_session
 
@@ -55,10 +56,13 @@ def main(
         if dry_run:
             print_plan(start)
         elif mode == "stream":
+            if not spark_trigger.ends_by_itself:
+                warm_up(spark, start)
             Stream(spark, start).follow(spark_trigger)
         elif once:
             BatchLoop(spark, start).drain()
         else:
+            warm_up(spark, start)
             BatchLoop(spark, start).follow(Patience(wait, give_up))
 
 

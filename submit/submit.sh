@@ -36,7 +36,8 @@ export ALLUVIUM_HOME="$home"
 export ALLUVIUM_LOG_DIR="${ALLUVIUM_LOG_DIR:-$home/var/log}"
 export ALLUVIUM_RUN_ID="${ALLUVIUM_RUN_ID:-$(date -u +%Y%m%dT%H%M%SZ)-$$}"
 export PYTHONPATH="$home/dist/common.zip"
-mkdir -p "$ALLUVIUM_LOG_DIR"
+# Logs name keys: a folder that is made here is its owner's alone. Tables get the umask of whoever runs the job.
+(umask 077 && mkdir -p "$ALLUVIUM_LOG_DIR")
 
 if [ "$runtime" = python ] || [ -n "$help" ]; then
   # Generators are no part of the zip: no executor needs them.
@@ -44,6 +45,13 @@ if [ "$runtime" = python ] || [ -n "$help" ]; then
   exec "$python" "$home/jobs/$job.py" ${arguments[@]+"${arguments[@]}"}
 fi
 
+# Spark's scratch files, in a folder of this run. The lock on its file is ours until the JVM ends, however it ends: by it
+# the next start knows what a killed job has left behind, and removes it.
+scratch=${ALLUVIUM_SCRATCH_DIR:-$home/var/scratch}/$ALLUVIUM_RUN_ID.$$
+(umask 077 && mkdir -p "$scratch") || fail "cannot make $scratch; set ALLUVIUM_SCRATCH_DIR"
+exec 9>>"$scratch/lock"
+"$python" "$home/submit/scratch.py" "$scratch" 9
+export SPARK_LOCAL_DIRS="${SPARK_LOCAL_DIRS:-$scratch}" TMPDIR="$scratch"
 SPARK_HOME=$("$python" -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')
 export SPARK_HOME PYSPARK_PYTHON="$python" PYSPARK_DRIVER_PYTHON="$python"
 # Spark's own address check otherwise warns on stderr at each start.
@@ -77,7 +85,7 @@ options=(
   --name "$job"
   --jars "${jars%,}" --driver-class-path "${class_path%:}"
   --py-files "$home/dist/common.zip"
-  --driver-java-options "$jvm -Dlog4j2.configurationFile=file:$home/conf/log4j2.properties -Dalluvium.log=$ALLUVIUM_LOG_DIR/$job-spark.log -Dalluvium.run=$ALLUVIUM_RUN_ID"
+  --driver-java-options "$jvm -Djava.io.tmpdir=$scratch -Dlog4j2.configurationFile=file:$home/conf/log4j2.properties -Dalluvium.log=$ALLUVIUM_LOG_DIR/$job-spark.log -Dalluvium.run=$ALLUVIUM_RUN_ID"
 )
 if [ "$runtime" = shell ]; then
   [ ${#arguments[@]} -eq 0 ] || fail "the shell takes no argument '${arguments[0]}'; see --help"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from common import stop
 from common.account.times import StageTimes
 from common.drivers.announce import announce_schemas, print_rows
 from common.drivers.run import Run
@@ -35,7 +36,7 @@ class BatchLoop:
         with self.run.reported():
             self._announce(self._plan(self._first))
             while self._settle(self._first):
-                pass
+                stop.check()
 
     def follow(self, patience: Patience) -> None:
         """Settle what comes, until nothing has come for as long as patience lasts."""
@@ -43,6 +44,7 @@ class BatchLoop:
             self._announce(self._plan(self._first))
             available, quiet = self._first, 0.0
             while (settled := self._settle(available)) or quiet < patience.give_up_seconds:
+                stop.check()
                 quiet = 0.0 if settled else quiet + self._wait(patience)
                 available = self.run.topic.available()
         print(f"Waiting for {spoken(patience.give_up_seconds, 'min')} for messages, aborting...", flush=True)
@@ -80,10 +82,12 @@ def spoken(seconds: float, minute: str = "minute") -> str:
 
 
 def pause(seconds: float) -> None:
-    """Wait, but not for a parent that has died: an orphan would go on holding the table's lock."""
+    """Wait until the time is over or a signal has come, but not for a parent that has died: an orphan would go on
+    holding the table's lock."""
     parent = os.getppid()
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         if os.getppid() != parent:
             sys.exit("error: the process that started this one is gone; start the job again")
+        stop.check()
         time.sleep(min(left, 0.5))

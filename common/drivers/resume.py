@@ -44,9 +44,11 @@ def planned_by_spark(before: Offsets, end: Offsets) -> Plan:
 
 
 def is_settled(planned: Plan, position: Position) -> bool:
-    """True for a batch that the table already has; a batch that begins anywhere but at the position is refused."""
+    """True for a batch that the table already has, or that has no records. A batch that begins anywhere but at the
+    position is refused."""
     if not position.offsets:
-        return False
+        # The first batch of a stream on a topic that nobody has written to yet: Spark plans it all the same.
+        return planned.records == 0
     # Every partition of the position: a batch that leaves one out would make the table forget how far it is there.
     committed = {**dict.fromkeys(planned.end, 0), **position.offsets}
     if all(end <= committed[partition] for partition, end in planned.end.items()):

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 
+from common import stop
 from common.account.times import StageTimes
 from common.drivers.announce import print_rows
 from common.drivers.space import space_needed
@@ -59,10 +60,20 @@ class Run:
 
     @contextmanager
     def reported(self) -> Iterator[None]:
-        """The report's last word: how the run ended."""
+        """The report's last word: how the run ended. A signal is waited with until a batch can be left."""
         try:
-            with space_needed(self.settling.table):
+            with stop.deferred(), space_needed(self.settling.table):
                 yield
+        except stop.Stopped as stopped:
+            batches = self._report.batches
+            told = stop.Stopped(
+                stopped.by,
+                f"after {batches} batch{'' if batches == 1 else 'es'}",
+                "the next start goes on from the table",
+            )
+            with suppress(ConfigurationError):
+                self._report.close(told)
+            raise told from None
         except BaseException as error:
             with suppress(ConfigurationError):  # How the run ended matters more than that nobody could write it down.
                 self._report.close(error)

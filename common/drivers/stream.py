@@ -1,13 +1,16 @@
 """The stream: readStream with foreachBatch. Spark's checkpoint is scratch: the table says where to go on."""
 
 import re
+import threading
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from common import stop
 from common.account.times import StageTimes
 from common.drivers.announce import announce_schemas
 from common.drivers.resume import is_settled, planned_by_spark
@@ -20,6 +23,8 @@ from common.plan.offsets import Offsets, Plan, from_json, starting_offsets
 from common.read.kafka import read_stream
 from common.settings.environment import run_id
 
+# How often the main thread looks whether it is to stop.
+LOOK_SECONDS = 1
 INTERVAL = re.compile(r"[1-9][0-9]* *(milliseconds?|seconds?|minutes?|hours?)")
 
 
@@ -38,6 +43,10 @@ class Trigger:
             raise UsageError(f"trigger '{text}' is not known", "say available-now, or an interval such as '10 seconds'")
         return cls(text)
 
+    @property
+    def ends_by_itself(self) -> bool:
+        return self.interval is None
+
     def applied_to(self, writer: DataStreamWriter) -> DataStreamWriter:
         return (
             writer.trigger(availableNow=True) if self.interval is None else writer.trigger(processingTime=self.interval)
@@ -50,7 +59,8 @@ class Stream:
     def __init__(self, spark: SparkSession, start: Start) -> None:
         self.run = Run(spark, start, mode="stream")
         self._begin = starting_offsets(start.position.offsets, start.available)
-        self._failure: AlluviumError | None = None
+        self._failure: BaseException | None = None
+        self._under_way = threading.Lock()
         checkpoints = f"{self.run.settling.table.uri}/_alluvium/{self.run.pipeline.name}/checkpoint"
         # The job lock is held: whatever lies here is a dead run's.
         Files(spark, checkpoints).delete_all()
@@ -68,20 +78,36 @@ class Stream:
         writer = rows.writeStream.foreachBatch(self._settle).option("checkpointLocation", self._checkpoint)
         query = trigger.applied_to(writer).start()
         try:
-            query.awaitTermination()
+            self._await_end(query)
         except StreamingQueryException as error:
-            # Spark wraps what foreachBatch raised into text; the error itself knows its remedy and exit code.
-            if self._failure is not None:
+            # Spark wraps what foreachBatch raised into pages of text; the error itself says what is wrong in a line,
+            # and one of ours knows its remedy and exit code.
+            if isinstance(self._failure, AlluviumError):
                 raise self._failure from error
             refuse_unreadable(self.run.settling, self.run.position.offsets or self._begin)
-            raise
+            raise (self._failure or error) from error
+
+    def _await_end(self, query: StreamingQuery) -> None:
+        while not query.awaitTermination(LOOK_SECONDS):
+            if stop.requested():
+                # Spark would cancel what a batch has under way: it ends first, and none after it begins.
+                with self._under_way:
+                    pass
+                query.stop()
+        stop.check()
 
     def _settle(self, rows: DataFrame, batch_id: int) -> None:
-        try:
-            self._settle_once(rows, batch_id)
-        except AlluviumError as error:
-            self._failure = error
-            raise
+        """What is let go here counts as done in Spark's checkpoint, which is scratch: the table knows better."""
+        with self._under_way:
+            if stop.requested():
+                return
+            try:
+                self._settle_once(rows, batch_id)
+            except stop.Stopped:
+                return
+            except BaseException as error:
+                self._failure = error
+                raise
 
     def _settle_once(self, rows: DataFrame, batch_id: int) -> None:
         times = StageTimes()

@@ -11,6 +11,7 @@ from typing import IO
 
 import structlog
 
+from common import stop
 from common.errors import Locked
 from common.settings.environment import run_id
 from common.settings.locations import Location, is_delta_table
@@ -63,6 +64,7 @@ def _take(file: IO[str], table: Location, until: float) -> None:
     while not _taken(file):
         if time.monotonic() >= until:
             raise Locked(f"{table} is in use by {_owner(file)}", "wait for it to finish, or stop it")
+        stop.check()
         time.sleep(POLL_SECONDS)
     file.truncate(0)
     file.write(f"{run_id()}, process {os.getpid()} on {socket.gethostname()}")

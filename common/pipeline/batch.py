@@ -6,6 +6,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from common import stop
 from common.account.keys import check_keys
 from common.account.tally import check_gaps, check_plan, check_tally, totals
 from common.account.times import StageTimes
@@ -83,14 +84,18 @@ def run_batch(
     spark = rows.sparkSession
     following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
     step = Step(settling.fit, settling.table, position, following, check_pruning=settling.check_pruning)
+    # A request to stop lets a batch go as long as nothing of it is written.
+    stop.check()
     with planned_for(spark, planned.records):
         with times.stage("read"):
             read = read_and_judge(in_one_task(rows, planned), settling, planned, keep_few if fetched else keep_many)
         fault_point("read")
+        stop.check()
         with times.stage("account"):
             check_plan(planned, position.offsets)
             accounted, gaps = account(settling, planned, read, changes_of(read, settling.pipeline, following))
     fault_point("accounted")
+    stop.check()
     ledger = open_ledger(spark, settling.table.uri, settling.pipeline.name)
     committed = commit(spark, step, ledger, accounted, times)
     fault_point("checked")

@@ -9,6 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from common import stop
 from common.faults import fault_point
 from common.ledger.commits import Commits
 from common.ledger.lock import commit_lock
@@ -138,6 +139,7 @@ def compact(
         began = time.monotonic()
         with commit_lock(lock):
             fault_point("optimize")
+            stop.check()
             metrics = optimized(spark, table, chunk)
         removed, added = (0, 0) if metrics is None else (metrics["numFilesRemoved"], metrics["numFilesAdded"])
         yield Compacted(chunk, removed, added, time.monotonic() - began)

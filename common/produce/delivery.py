@@ -5,6 +5,7 @@ from typing import Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from common import stop
 from common.errors import AlluviumError
 from common.produce.pace import Pace
 from common.produce.records import Record
@@ -51,16 +52,22 @@ class Delivery:
         self.first_failure: str | None = None
 
     def send(self, records: Iterable[Record], pace: Pace, report: Callable[[int], None]) -> int:
-        """Send all, stop at the first failure; returns how many are confirmed, which is all or an error."""
-        for position, record in enumerate(records):
-            pace.wait_for(position)
-            self._hand_over(record)
-            self._sender.poll(0)
-            if self.first_failure is not None:
-                break
-            report(self.handed_over)
-        self._sender.flush(FLUSH_SECONDS)
-        return self._all_confirmed()
+        """Send all, stop at the first failure; returns how many are confirmed, which is all or an error. A signal ends
+        it when what was handed over is confirmed."""
+        with stop.deferred():
+            for position, record in enumerate(records):
+                pace.wait_for(position)
+                if stop.requested() or self.first_failure is not None:
+                    break
+                self._hand_over(record)
+                self._sender.poll(0)
+                report(self.handed_over)
+            self._sender.flush(FLUSH_SECONDS)
+            confirmed = self._all_confirmed()
+        if stop.requested():
+            told = f"after {confirmed} confirmed records"
+            raise stop.Stopped(stop.stopped().by, told, "send again: the merge takes a record twice without harm")
+        return confirmed
 
     def _hand_over(self, record: Record) -> None:
         """A full queue is waited for: either it empties, or its records time out and count as failures."""

@@ -4,10 +4,13 @@ import math
 import time
 from collections.abc import Callable
 
+from common import stop
 from common.errors import UsageError
 
 # librdkafka counts in whole milliseconds: a shorter pause would be none, and the wait a busy one.
 SHORTEST_PAUSE = 0.001
+# A longer one would keep a signal waiting.
+LONGEST_PAUSE = 0.5
 
 
 class Pace:
@@ -28,8 +31,8 @@ class Pace:
         if self._start is None:
             self._start = self._clock()
         due = self._start + position / self._rate
-        while (left := due - self._clock()) > 0:
-            self._pause(max(left, SHORTEST_PAUSE))
+        while (left := due - self._clock()) > 0 and not stop.requested():
+            self._pause(min(max(left, SHORTEST_PAUSE), LONGEST_PAUSE))
 
 
 def check_rate(rate: float | None) -> float | None:

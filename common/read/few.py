@@ -1,11 +1,14 @@
 """A few records as rows, in the form that Spark's own source of Kafka gives them."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 
 from common.errors import first_line
 from common.plan.broker import Topic
+from common.plan.fetch import Record
 from common.plan.offsets import Plan
 
 log = structlog.get_logger()
@@ -27,9 +30,14 @@ def fetched_rows(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame 
     if records is None:
         return None
     try:
-        columns = zip(*records, strict=True)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-        return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))
+        return as_rows(spark, records)
     except pa.ArrowException as error:
         log.info("Spark reads this batch, a record of it is out of bounds", reason=first_line(error))
         return None
+
+
+def as_rows(spark: SparkSession, records: Sequence[Record]) -> DataFrame:
+    # By rows, not by `zip(*records)`: that has no column at all where there is no record.
+    columns = [[record[number] for record in records] for number in range(len(SCHEMA))]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))

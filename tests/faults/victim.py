@@ -26,7 +26,8 @@ class Victim:
         self._folder = Path(tempfile.mkdtemp(prefix="victim-", dir=environment["ALLUVIUM_LOG_DIR"]))
         self._file = self._folder / "reached"
         named = {} if fault is None else {"ALLUVIUM_FAULT": fault, "ALLUVIUM_FAULT_FILE": str(self._file)}
-        with (self._folder / "output").open("wb") as output:
+        # Appended to: the driver opens it once more, as its stderr.
+        with (self._folder / "output").open("ab") as output:
             self._process = subprocess.Popen(
                 command,
                 cwd=home,
@@ -71,6 +72,21 @@ class Victim:
 
     def is_running(self) -> bool:
         return self._process.poll() is None
+
+    def signal(self, which: signal.Signals, to: str) -> None:
+        """To the `jvm` alone, as `docker stop` does, to the Python `driver` alone, or to the whole `group`, as Ctrl-C
+        does."""
+        group = self._process.pid
+        if to == "group":
+            os.killpg(group, which)
+        else:
+            (driver,) = [each for each in members(group) if each != group]
+            os.kill(group if to == "jvm" else driver, which)
+
+    def is_gone(self) -> bool:
+        """After its end: nothing of the tree is left."""
+        await_empty(self._process.pid)
+        return True
 
     def kill(self, *, jvm_only: bool = False) -> bool:
         """SIGKILL, to the JVM alone as the kernel's memory killer would, or to all of it as a power cut. True if it

@@ -50,6 +50,56 @@ def test_nothing_new_makes_no_commit(trial: Trial, mode: str) -> None:
     assert trial.version() == before
 
 
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_a_topic_without_records_makes_no_commit_and_is_read_from_its_beginning_later(trial: Trial, mode: str) -> None:
+    before = trial.version()
+    trial.run(mode)
+    assert trial.version() == before
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    assert sum(trial.run(mode).offsets.values()) == 1
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0)}
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_a_job_that_is_started_before_the_first_record_settles_it_when_it_comes(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    def settle(run: Run, *given: Any) -> None:
+        settled(run, *given)
+        for query in trial.spark.streams.active:
+            threading.Thread(target=query.stop).start()  # Not from here: it waits for the batch that waits for us.
+
+    settled = Run.settle
+    monkeypatch.setattr(Run, "settle", settle)
+    driver = trial.driver(mode)
+    later = threading.Timer(1, trial.broker.produce, (trial.topic, [event(3, "b", 3.0)]))
+    later.start()
+    try:
+        if isinstance(driver, Stream):
+            driver.follow(Trigger("200 milliseconds"))
+        else:
+            driver.follow(Patience(wait_seconds=0.5, give_up_seconds=3))
+    finally:
+        later.join()
+    assert (trial.position().seq, sum(trial.position().offsets.values())) == (1, 1)
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0)}
+
+
+def test_what_nobody_foresaw_in_a_batch_of_the_stream_is_raised_as_itself(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as Spark's words about it, which are pages long."""
+
+    def fail(*_: Any) -> None:
+        raise ValueError("planted")
+
+    monkeypatch.setattr(Run, "settle", fail)
+    trial.broker.produce(trial.topic, [event(3, "b", 3.0)])
+    with pytest.raises(ValueError, match=r"^planted$"):
+        trial.run("stream")
+
+
 def test_limits_make_several_batches(trial: Trial) -> None:
     trial.pipeline = pipeline(trial.topic, max_records=3)
     trial.broker.produce(trial.topic, [event(number, "a", float(number)) for number in range(8)])

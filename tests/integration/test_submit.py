@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 from pathlib import Path
 
@@ -62,6 +63,7 @@ def test_a_job_runs_as_cron_runs_it(table: Path, broker: Broker, topic: str, tmp
             "-i",
             f"ALLUVIUM_LOG_DIR={tmp_path}/log",
             f"ALLUVIUM_REPORT_DIR={tmp_path}/reports",
+            f"ALLUVIUM_SCRATCH_DIR={tmp_path}/scratch",
             "/bin/sh",
             "-c",
             command,
@@ -76,6 +78,14 @@ def test_a_job_runs_as_cron_runs_it(table: Path, broker: Broker, topic: str, tmp
     assert {"run_id", "job", "timestamp", "level"} <= logged[0].keys()
     report = read_report(Path(logged[1]["path"]))
     assert (report.run_id, report.mode, report.state, report.batches) == (logged[0]["run_id"], "batch", "done", 1)
+    private = [*(tmp_path / "log").iterdir(), *(tmp_path / "reports").iterdir()]
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in private} == {
+        "streaming_merge.log": 0o600,
+        "streaming_merge-spark.log": 0o600,
+        f"{report.run_id}.json": 0o600,
+    }
+    (scratch,) = (tmp_path / "scratch").iterdir()
+    assert [path.name for path in scratch.iterdir()] == ["lock"]
 
 
 def test_34_a_second_job_on_a_table_gives_up_at_once_even_while_the_owner_is_stopped(

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 
@@ -70,6 +72,27 @@ def consume(address, topic):
         messages += batch
     consumer.close()
     return messages
+
+
+def test_a_signal_ends_it_when_what_was_sent_is_confirmed(broker, topic, files, tmp_path):
+    how = f"--brokers {broker.address} --topic {topic} --rate 20".split()
+    job = subprocess.Popen(
+        [sys.executable, "-m", "jobs.weather_producer", *map(str, files), *how],
+        cwd=PROJECT,
+        env={**os.environ, "ALLUVIUM_LOG_DIR": str(tmp_path / "log")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 60
+    while not consume(broker.address, topic) and time.monotonic() < until:
+        assert job.poll() is None
+    job.send_signal(signal.SIGTERM)
+    out, complained = job.communicate(timeout=60)
+    sent = len(consume(broker.address, topic))
+    assert 0 < sent < 1200
+    told = f"stopped by SIGTERM after {sent} confirmed records; send again: the merge takes a record twice without harm"
+    assert (job.returncode, out, complained.splitlines()[-1]) == (143, "", told)
 
 
 def test_every_reading_arrives_once_with_its_bytes(broker, topic, produce, files):

@@ -24,6 +24,10 @@ def test_a_stream_batch_that_begins_at_the_position_is_not() -> None:
     assert not is_settled(Plan({0: 7}, {0: 9}), first_position("trial", 1, "t"))
 
 
+def test_a_stream_batch_without_records_has_nothing_to_settle_even_before_the_first_commit() -> None:
+    assert is_settled(Plan({0: 0, 1: 7}, {0: 0, 1: 7}), first_position("trial", 1, "t"))
+
+
 @pytest.mark.parametrize("first", [4, 6])
 def test_a_stream_batch_that_begins_elsewhere_is_refused(first: int) -> None:
     with pytest.raises(

@@ -1,0 +1,124 @@
+"""SIGTERM and SIGINT of a job, whoever gets them: this process, the JVM that spark-submit is, or both.
+
+systemd and Ctrl-C signal both; `docker stop`, Kubernetes and `kill` signal the process that they know, which is the JVM
+since submit.sh becomes spark-submit. A JVM that is left to itself then closes Spark under our hands. So it gets a
+handler that only tells us, and ends when we do, with our exit code.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from _thread import interrupt_main
+from collections import Counter
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+from common import stop
+from common.settings.environment import launched_by_spark_submit
+
+HALT_SECONDS = 2.0
+OURS, OF_THE_JVM = "ours", "of the JVM"
+# Signals by who got them: of both it is the same one, and only a second one to the same process is a second one.
+_heard: Counter[str] = Counter()
+# Set while the JVM's signal is on its way to the main thread, as if it were ours.
+_passed_on = threading.Event()
+
+
+def handle_signals() -> None:
+    """Let a job end by itself when it is told to; told twice, it ends at once. An ignored signal stays ignored, as
+    `nohup` and shells want it for what they put into the background."""
+    handled = [each for each in stop.SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+    for each in handled:
+        signal.signal(each, _on_signal)
+    if launched_by_spark_submit():
+        _handle_in_jvm(handled)
+
+
+def _on_signal(number: int, _: FrameType | None) -> None:
+    """In the main thread, between two steps of it."""
+    if _passed_on.is_set():
+        _passed_on.clear()
+    else:
+        _hear(signal.Signals(number), OURS)
+    if stop.is_prompt():
+        stop.check()
+
+
+class JvmHandler:
+    """The JVM's handler of one signal; it calls us in a thread of its own."""
+
+    def __init__(self, which: signal.Signals) -> None:
+        self._which = which
+
+    def handle(self, _: Any) -> None:
+        _hear(self._which, OF_THE_JVM)
+        if stop.is_prompt() and not _heard[OURS]:
+            _passed_on.set()
+            interrupt_main(self._which)
+
+    class Java:
+        implements = ("sun.misc.SignalHandler",)
+
+
+def _handle_in_jvm(signals: list[signal.Signals]) -> None:
+    """By the gateway that the session will use too."""
+    # A job without Spark does not need them.
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+    from pyspark import SparkContext  # noqa: PLC0415
+    from pyspark.java_gateway import ensure_callback_server_started  # noqa: PLC0415
+
+    try:
+        SparkContext._ensure_initialized()
+        gateway: Any = SparkContext._gateway
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        java = gateway.jvm.sun.misc.Signal
+        for each in signals:
+            java.handle(java(each.name.removeprefix("SIG")), JvmHandler(each))
+    except (OSError, Py4JError):
+        if not _is_orphan():
+            raise
+        # It was signalled before we could ask it to wait for us.
+        raise stop.Stopped(signal.SIGTERM, "before it began") from None
+
+
+def _hear(which: signal.Signals, by_whom: str) -> None:
+    _heard[by_whom] += 1
+    if _heard[by_whom] > 1:
+        _end_at_once(which)
+    stop.request(which)
+
+
+def _end_at_once(which: signal.Signals) -> None:
+    """First the JVM, so that nothing of it commits when our locks are gone, then this process."""
+    stopped = stop.Stopped(which, "at once", "what was under way is let go, as after a power cut; start it again")
+    print(stopped, file=sys.stderr, flush=True)
+    if launched_by_spark_submit():
+        halting = threading.Thread(target=_halt_jvm, args=(stopped.exit_code,), daemon=True)
+        halting.start()
+        halting.join(HALT_SECONDS)
+        if not _is_orphan():
+            os.kill(os.getppid(), signal.SIGKILL)
+    os._exit(stopped.exit_code)
+
+
+def _halt_jvm(exit_code: int) -> None:
+    """In a thread of its own, which has a connection of its own: the main thread's may be in the midst of a call."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    gateway: Any = SparkContext._gateway
+    # There is no answer: it is gone.
+    with suppress(OSError, Py4JError):
+        gateway.jvm.java.lang.Runtime.getRuntime().halt(exit_code)
+    while not _is_orphan():
+        time.sleep(0.01)
+
+
+_parent = os.getppid()
+
+
+def _is_orphan() -> bool:
+    return os.getppid() != _parent
