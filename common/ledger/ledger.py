@@ -128,9 +128,15 @@ class Ledger:
         return dict(commit.info.get("operationMetrics", {}))
 
     def _commit_of(self, stamp: Stamp) -> Commit | None:
-        for commit in self._commits.backwards():
-            if commit.transactions.get(stamp.app_id) == stamp.seq:
+        """The commit with this stamp. Mostly it is the newest; where it is not, the log's own list of transactions says
+        whether it is there at all, before the log is read backwards, a file a version."""
+        for depth, commit in enumerate(self._commits.backwards()):
+            seq = commit.transactions.get(stamp.app_id)
+            if seq == stamp.seq:
                 return commit if commit.info.get("userMetadata") == stamp.to_metadata() else None
+            is_below = seq is not None and seq < stamp.seq
+            if is_below or (depth == 0 and self._commits.transactions().get(stamp.app_id, -1) < stamp.seq):
+                return None
         return None
 
     def copy(self, position: Position) -> None:
