@@ -1,6 +1,8 @@
 """The table is the truth: where a pipeline goes on is read from the table's log, and moved only by its commits."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Protocol
 
 from common.errors import StateError
@@ -8,6 +10,7 @@ from common.ledger.log_entry import Commit
 from common.ledger.position import Position, Stamp, app_prefix, from_metadata, replay_app_id
 
 COPIES_KEPT = 3
+COPY_NAME = re.compile(r"(?P<epoch>\d+)-\d+\.json")
 
 
 class TableLog(Protocol):
@@ -24,6 +27,7 @@ class TableLog(Protocol):
 class Copies(Protocol):
     """Where copies of positions lie, by name."""
 
+    def names(self) -> list[str]: ...
     def read(self, name: str) -> str | None: ...
     def write(self, name: str, text: str) -> None: ...
     def delete(self, name: str) -> None: ...
@@ -100,6 +104,24 @@ class Ledger:
     def epoch(self) -> int | None:
         """The newest epoch, whether or not it can still be continued."""
         return max(self.committed(), default=None)
+
+    def greatest_epoch(self) -> int:
+        """The greatest epoch that was ever begun, by all that tells of one; 0 where nothing does.
+
+        The log's own list of transactions may have forgotten some. A number that came twice would make rows beside the
+        table, which the older epoch wrote, look like those of a run that died.
+        """
+        copied = [int(match["epoch"]) for match in map(COPY_NAME.fullmatch, self._copies.names()) if match]
+        return max([*self._epochs_of_log(), *copied], default=0)
+
+    def _epochs_of_log(self) -> Iterable[int]:
+        if self._commits.version() < 0:
+            return []
+        if committed := self.committed():
+            return committed
+        prefix = app_prefix(self.pipeline)
+        own = (app for commit in self._commits.backwards() for app in commit.transactions if app.startswith(prefix))
+        return [int(app.removeprefix(prefix)) for app in islice(own, 1)]
 
     def replays(self) -> int:
         """The number of the newest replay; 0 where there was none."""

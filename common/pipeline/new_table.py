@@ -11,15 +11,17 @@ from common.merge.origin import LINEAGE, ORIGIN
 from common.pipeline.base_load import write_first
 from common.pipeline.expressions import check_expressions
 from common.pipeline.judge import with_derived
+from common.pipeline.numbering import next_epoch
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
 
 def create_table(spark: SparkSession, pipeline: Pipeline, table: Location) -> None:
     """Without rows; a job on it reads its topic from the first record there is."""
-    position = first_position(pipeline.name, 1, pipeline.source.topic)
+    ledger = open_ledger(spark, table.uri, pipeline.name)
+    position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), pipeline.source.topic)
     write_first(spark, pipeline, no_rows(spark, pipeline), table, position, overwrite=False)
-    open_ledger(spark, table.uri, pipeline.name).copy(position)
+    ledger.copy(position)
 
 
 def no_rows(spark: SparkSession, pipeline: Pipeline) -> DataFrame:

@@ -67,3 +67,23 @@ def test_a_rival_under_the_same_number_is_not_ours(log: WatchedLog, ledger: Ledg
     log.reads = 0
     assert not ledger.has(at(3))
     assert log.reads == 1
+
+
+@pytest.mark.parametrize("left", ["transactions", "copies", "log"])
+def test_an_epoch_is_remembered_by_whatever_tells_of_it(log: WatchedLog, ledger: Ledger, left: str) -> None:
+    log.commit(at(0, epoch=2), [])
+    if left == "copies":
+        ledger.copy(at(0, epoch=2))
+        log.entries.clear()
+        log.foreign("WRITE", frozenset())
+    if left != "transactions":
+        log._transactions.clear()
+    assert ledger.greatest_epoch() == 2
+
+
+def test_a_table_of_others_has_no_epoch() -> None:
+    log = SimulatedLog()
+    ledger = Ledger(log, SimulatedCopies({"checkpoint": "", ".1-0.json.partial": ""}), "table", PIPELINE)
+    assert ledger.greatest_epoch() == 0
+    log.foreign("WRITE", frozenset())
+    assert ledger.greatest_epoch() == 0
