@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 
@@ -16,6 +17,12 @@ def java(spark: SparkSession, name: str) -> Any:
 @cache
 def found_class(jvm: Any, name: str) -> Any:
     return getattr(jvm, name)
+
+
+def running_jvm() -> Any | None:
+    """The JVM of this process's Spark; None before a session was started."""
+    context = SparkContext._active_spark_context
+    return None if context is None else context._jvm
 
 
 def remember_classes(spark: SparkSession) -> None:

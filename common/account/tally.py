@@ -1,6 +1,6 @@
 """Accounting before the commit: what was read, per partition, and its fate, counted from the rows themselves."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
@@ -12,7 +12,6 @@ from common.ask import Answer
 from common.divide.fate import FATE, FATES, FOLDED, LATE, MERGE, NULL, QUARANTINED, is_late
 from common.divide.verdict import REASON
 from common.errors import AlluviumError
-from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan
 from common.read.kafka import RECORD
 from common.settings.pipeline import Pipeline
@@ -100,35 +99,6 @@ def check_tally(found: Mapping[int, PartitionTally], planned: Plan) -> None:
             raise unbalanced(f"{where}: {each.rows} rows were read, {sum(each.fates.values())} have a fate")
         if each.misrouted:
             raise unbalanced(f"{where}: {each.misrouted} rows have a fate that is not theirs")
-
-
-def check_gaps(rows: Callable[[], DataFrame], found: Mapping[int, PartitionTally], planned: Plan, topic: Topic) -> int:
-    """Offsets that the plan names and no row has: each must be a gap of the log itself. Gives their number."""
-    missing = 0
-    for partition, end in sorted(planned.end.items()):
-        start = planned.start[partition]
-        absent = end - start - (found[partition].rows if partition in found else 0)
-        if absent == 0:
-            continue
-        holes = gaps(rows(), partition, start, end)
-        gone = sum(after - first for first, after in holes)
-        if gone != absent:
-            raise unbalanced(f"partition {partition}: {absent} offsets were counted as missing, {gone} are")
-        unread = topic.first_record_in(partition, holes)
-        if unread is not None:
-            raise unbalanced(f"partition {partition}: offset {unread} is in the log and was not read")
-        missing += absent
-    return missing
-
-
-def gaps(rows: DataFrame, partition: int, start: int, end: int) -> list[tuple[int, int]]:
-    """The missing ranges of one partition, as (first, after)."""
-    offset = F.col(f"{RECORD}.offset")
-    read = rows.where(F.col(f"{RECORD}.partition") == partition).select(offset.alias("offset"))
-    bounds = rows.sparkSession.createDataFrame([(start - 1,), (end,)], "offset bigint")
-    following = read.union(bounds).selectExpr("offset", "lead(offset) OVER (ORDER BY offset) AS following")
-    holes = following.where("following > offset + 1").orderBy("offset").collect()
-    return [(hole["offset"] + 1, hole["following"]) for hole in holes]
 
 
 def unbalanced(what: str) -> AccountingError:

@@ -4,7 +4,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.errors import UsageError
-from common.ledger.lock import job_lock
+from common.ledger.lock import commit_lock, job_lock
 from common.pipeline.base_load import refuse_foreign
 from common.pipeline.new_table import create_table, differences
 from common.settings.locations import Location
@@ -20,7 +20,7 @@ def create_or_compare(spark: SparkSession, pipeline: Pipeline, table: Location, 
     if dry_run:
         print(f"Would create {table} for pipeline '{pipeline.name}'")
         return
-    with job_lock(table):
+    with job_lock(table), commit_lock(table):
         create_table(spark, pipeline, table)
     print(f"Created {table} for pipeline '{pipeline.name}', without rows")
 

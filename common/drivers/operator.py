@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from common.ledger.ledger import Ledger
 from common.ledger.lock import commit_lock
 from common.merge.upsert import append_nothing
 from common.pipeline.epoch import Proposal, offsets_of_rows, propose_epoch, within
+from common.pipeline.numbering import greatest_epoch_beside
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets
 from common.settings.pipeline import seconds
@@ -28,18 +30,18 @@ def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execu
     """Print the plan; begin the epoch only when told to."""
     pipeline, table, topic = given.pipeline, given.table, given.topic
     ledger = open_ledger(spark, table.uri, pipeline.name)
-    offsets, before = choice(ledger, topic)
-    topic_id, _ = topic.describe()
-    proposal = propose_epoch(ledger, pipeline.name, topic.name, topic_id, offsets=offsets, before=before)
-    print(f"Epoch {proposal.position.epoch} of pipeline '{pipeline.name}' on topic '{topic.name}':")
-    for line in proposal.lines():
-        print(f"  {line}")
-    if not execute:
-        print(NOTHING_CHANGED)
-        return
-    with commit_lock(table):
-        begin_epoch(spark, table.uri, proposal)
-    print("Done; the next run goes on from there.")
+    # Of a job that was killed the JVM may still be in its commit: what is to be replaced is read when that is over.
+    with commit_lock(table) if execute else nullcontext():
+        offsets, before = choice(ledger, topic)
+        topic_id, _ = topic.describe()
+        beside = greatest_epoch_beside(spark, table.uri, pipeline.name)
+        proposal = propose_epoch(ledger, topic.name, topic_id, offsets=offsets, before=before, beside=beside)
+        print(f"Epoch {proposal.position.epoch} of pipeline '{pipeline.name}' on topic '{topic.name}':")
+        for line in proposal.lines():
+            print(f"  {line}")
+        if execute:
+            begin_epoch(spark, table.uri, proposal)
+    print("Done; the next run goes on from there." if execute else NOTHING_CHANGED)
 
 
 def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:

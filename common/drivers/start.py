@@ -53,8 +53,10 @@ class Start:
 def start_from_table(spark: SparkSession, given: Inputs) -> Start:
     pipeline, table, topic = given.pipeline, given.table, given.topic
     check_expressions(spark, pipeline)
-    found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
-    fit = TableFit(spark, pipeline, table)
+    # Of a job that was killed the JVM may still be in its commit: the position is read when that is over.
+    with commit_lock(table):
+        found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
+        fit = TableFit(spark, pipeline, table)
     decoder = decoder_of(spark, pipeline)
     settling = Settling(fit, table, topic, found.topic_id, decoder, check_pruning=given.check_pruning)
     return Start(settling, found.position, found.available)

@@ -1,13 +1,16 @@
 """The table's own log: which transactions it has seen, and what each commit said of itself."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from common.errors import StateError
 from common.jvm import items_of, java
 from common.ledger.files import Files
 from common.ledger.log_entry import Commit, parse_commit
+from common.settings.pipeline import TRANSACTION_RETENTION
 
 
 class Commits:
@@ -25,13 +28,25 @@ class Commits:
     def transactions(self) -> dict[str, int]:
         """The newest transaction version of every application id.
 
-        From the checksum that Delta writes beside each version: to rebuild the table's state is two Spark jobs.
+        From the checksum that Delta writes beside each version: to rebuild the table's state is two Spark jobs. A table
+        that forgets transactions is refused: what it does not tell of may have been committed all the same.
         """
         snapshot = self._snapshot()
+        self._refuse_forgetful(snapshot)
         checksum = snapshot.checksumOpt()
         known = checksum.get().setTransactions() if checksum.isDefined() else checksum
         found = known.get() if known.isDefined() else snapshot.setTransactions()
         return {str(each.appId()): int(each.version()) for each in items_of(found)}
+
+    def _refuse_forgetful(self, snapshot: Any) -> None:
+        if not snapshot.metadata().configuration().contains(TRANSACTION_RETENTION):
+            return
+        clause = f"UNSET TBLPROPERTIES ('{TRANSACTION_RETENTION}')"
+        path = shlex.quote(self._table.removeprefix("file://"))
+        raise StateError(
+            f"{path}: with {TRANSACTION_RETENTION} the table forgets transactions, and with them where to go on",
+            f'take the property away with submit/alter_table.sh --execute {path} "{clause}"',
+        )
 
     def table_id(self) -> str:
         return str(self._snapshot().metadata().id())

@@ -1,6 +1,8 @@
 """The table is the truth: where a pipeline goes on is read from the table's log, and moved only by its commits."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Protocol
 
 from common.errors import StateError
@@ -8,6 +10,7 @@ from common.ledger.log_entry import Commit
 from common.ledger.position import Position, Stamp, app_prefix, from_metadata, replay_app_id
 
 COPIES_KEPT = 3
+COPY_NAME = re.compile(r"(?P<epoch>\d+)-\d+\.json")
 
 
 class TableLog(Protocol):
@@ -24,6 +27,7 @@ class TableLog(Protocol):
 class Copies(Protocol):
     """Where copies of positions lie, by name."""
 
+    def names(self) -> list[str]: ...
     def read(self, name: str) -> str | None: ...
     def write(self, name: str, text: str) -> None: ...
     def delete(self, name: str) -> None: ...
@@ -101,6 +105,24 @@ class Ledger:
         """The newest epoch, whether or not it can still be continued."""
         return max(self.committed(), default=None)
 
+    def greatest_epoch(self) -> int:
+        """The greatest epoch that was ever begun, by all that tells of one; 0 where nothing does.
+
+        The log's own list of transactions may have forgotten some. A number that came twice would make rows beside the
+        table, which the older epoch wrote, look like those of a run that died.
+        """
+        copied = [int(match["epoch"]) for match in map(COPY_NAME.fullmatch, self._copies.names()) if match]
+        return max([*self._epochs_of_log(), *copied], default=0)
+
+    def _epochs_of_log(self) -> Iterable[int]:
+        if self._commits.version() < 0:
+            return []
+        if committed := self.committed():
+            return committed
+        prefix = app_prefix(self.pipeline)
+        own = (app for commit in self._commits.backwards() for app in commit.transactions if app.startswith(prefix))
+        return [int(app.removeprefix(prefix)) for app in islice(own, 1)]
+
     def replays(self) -> int:
         """The number of the newest replay; 0 where there was none."""
         return self._commits.transactions().get(replay_app_id(self.pipeline), 0)
@@ -128,9 +150,15 @@ class Ledger:
         return dict(commit.info.get("operationMetrics", {}))
 
     def _commit_of(self, stamp: Stamp) -> Commit | None:
-        for commit in self._commits.backwards():
-            if commit.transactions.get(stamp.app_id) == stamp.seq:
+        """The commit with this stamp. Mostly it is the newest; where it is not, the log's own list of transactions says
+        whether it is there at all, before the log is read backwards, a file a version."""
+        for depth, commit in enumerate(self._commits.backwards()):
+            seq = commit.transactions.get(stamp.app_id)
+            if seq == stamp.seq:
                 return commit if commit.info.get("userMetadata") == stamp.to_metadata() else None
+            is_below = seq is not None and seq < stamp.seq
+            if is_below or (depth == 0 and self._commits.transactions().get(stamp.app_id, -1) < stamp.seq):
+                return None
         return None
 
     def copy(self, position: Position) -> None:

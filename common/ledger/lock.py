@@ -13,6 +13,7 @@ import structlog
 
 from common import stop
 from common.errors import Locked
+from common.ledger.jvm_lock import jvm_lock
 from common.settings.environment import run_id
 from common.settings.locations import Location, is_delta_table
 
@@ -33,18 +34,27 @@ def job_lock(table: Location) -> Iterator[None]:
             yield
         finally:
             if not is_delta_table(table):
-                _remove_traces(table.local)
+                _remove_traces(table.local, "job.lock")
 
 
 @contextmanager
 def commit_lock(table: Location, wait_seconds: float = COMMIT_WAIT_SECONDS) -> Iterator[None]:
     """Held for one write phase, or for one chunk of maintenance: so maintenance runs beside a stream, and neither makes
-    the other's commit fail. Waited for, with a bound."""
+    the other's commit fail. Waited for, with a bound.
+
+    Python and the JVM hold a lock each: if one of the two is killed, nobody else commits while the other still might.
+    """
     if table.local is None:
         yield
         return
-    with _held(table.local / "_alluvium" / "commit.lock", table, wait_seconds):
-        yield
+    folder = table.local / "_alluvium"
+    with _held(folder / "commit.lock", table, wait_seconds):
+        try:
+            with jvm_lock(folder / "jvm.lock", table, wait_seconds):
+                yield
+        finally:
+            if not is_delta_table(table):
+                _remove_traces(table.local, "commit.lock", "jvm.lock")
 
 
 @contextmanager
@@ -79,11 +89,12 @@ def _taken(file: IO[str]) -> bool:
     return True
 
 
-def _remove_traces(folder: Path) -> None:
-    """A load that failed leaves nothing: the lock, and each folder that is empty without it."""
-    (folder / "_alluvium" / "job.lock").unlink(missing_ok=True)
+def _remove_traces(folder: Path, *locks: str) -> None:
+    """A load that failed leaves nothing: its locks go, and each folder that is empty without them."""
+    for name in locks:
+        (folder / "_alluvium" / name).unlink(missing_ok=True)
     for emptied in (folder / "_alluvium", folder):
-        if not any(emptied.iterdir()):
+        if emptied.is_dir() and not any(emptied.iterdir()):
             emptied.rmdir()
 
 

@@ -4,7 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-REPLACING = ("RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "CLONE")
+REPLACING = ("RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "CLONE", "TRUNCATE")
+# Statements about single rows: their author has decided what becomes of each, and the pipeline goes on. Every other
+# operation that takes data away replaces what was there, whatever its name is and whoever wrote it.
+ROW_BY_ROW = ("DELETE", "UPDATE", "MERGE")
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,8 @@ class Commit:
     version: int
     info: dict[str, Any]
     transactions: dict[str, int]
+    # Whether it takes files away for another reason than to arrange the same rows anew.
+    removes_data: bool = False
 
     @property
     def operation(self) -> str:
@@ -22,23 +27,31 @@ class Commit:
     @property
     def replaces_content(self) -> bool:
         """Rows that a transaction put there may be gone, although the transaction is still recorded."""
-        overwrites = self.info.get("operationParameters", {}).get("mode") == "Overwrite"
-        return overwrites or self.operation.startswith(REPLACING)
+        overwrites = self._parameters.get("mode") == "Overwrite" or self._parameters.get("outputMode") == "Complete"
+        takes_away = self.removes_data and self.operation not in ROW_BY_ROW
+        return overwrites or takes_away or self.operation.startswith(REPLACING)
 
     @property
     def restored_version(self) -> int | None:
         """Where a RESTORE by version went back to."""
-        version = self.info.get("operationParameters", {}).get("version")
+        version = self._parameters.get("version")
         return int(version) if self.operation == "RESTORE" and version is not None else None
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return self.info.get("operationParameters") or {}
 
 
 def parse_commit(version: int, text: str) -> Commit:
     info: dict[str, Any] = {}
     transactions: dict[str, int] = {}
+    removes_data = False
     for line in text.split("\n"):
         if line.startswith('{"commitInfo"'):
             info = json.loads(line)["commitInfo"]
         elif line.startswith('{"txn"'):
             txn = json.loads(line)["txn"]
             transactions[txn["appId"]] = txn["version"]
-    return Commit(version, info, transactions)
+        elif not removes_data and line.startswith('{"remove"'):
+            removes_data = json.loads(line)["remove"]["dataChange"]
+    return Commit(version, info, transactions, removes_data)

@@ -15,6 +15,7 @@ from common.divide.verdict import MESSAGE, REASON
 from common.ledger.commits import Commits
 from common.ledger.ledger import Ledger, TableLog
 from common.ledger.position import Position, position_in
+from common.merge.side_fields import fitting_struct, stored_struct
 from common.read.kafka import RECORD
 
 QUARANTINE_TABLE = "_quarantine"
@@ -36,8 +37,11 @@ def append_quarantined(rows: DataFrame, table: str, position: Position, table_id
 
 
 def append_late(rows: DataFrame, table: str, position: Position, table_id: str, columns: list[str]) -> None:
-    event = F.struct(*columns).alias("event")
-    append_side(rows.where(F.col(FATE) == LATE), f"{table}{LATE_TABLE}", position, table_id, [event])
+    """The event as it was read, and its record: a column whose type has changed has a field for each type."""
+    path, schema = f"{table}{LATE_TABLE}", rows.schema
+    kinds = {name: schema[name].dataType for name in columns}
+    event = fitting_struct(kinds, stored_struct(rows.sparkSession, path, "event"), F.col).alias("event")
+    append_side(rows.where(F.col(FATE) == LATE), path, position, table_id, [event])
 
 
 def append_side(rows: DataFrame, path: str, position: Position, table_id: str, columns: list[Column]) -> None:

@@ -5,6 +5,7 @@ to rewrite them. Where the candidates are known and few, one job rewrites them: 
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -93,7 +94,10 @@ class DirectTransaction:
     def commit(self, stamp: Stamp, removed: Sequence[File], metrics: Mapping[str, int] | None) -> None:
         """Rows and transaction in one. With metrics it is a MERGE in the table's history, without them an append."""
         gone = [self._action("add", file.action()).remove() for file in removed]
-        txn = self._action("txn", {"appId": stamp.app_id, "version": stamp.seq})
+        # With the time, as Delta's own commands write it: without one, a table that forgets old transactions forgets
+        # this one at once.
+        now = int(time.time() * 1000)
+        txn = self._action("txn", {"appId": stamp.app_id, "version": stamp.seq, "lastUpdated": now})
         operation = self._append() if metrics is None else self._merge(metrics)
         self._txn.commit(scala_seq(self._spark, [txn, *gone, *self._written]), operation)
 

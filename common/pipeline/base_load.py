@@ -1,10 +1,8 @@
 """The base load: the first rows of a table, and the beginning of an epoch in the same commit."""
 
 import re
-from contextlib import nullcontext
 from pathlib import Path
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -18,6 +16,7 @@ from common.merge.origin import LINEAGE, base_origin, without_statistics
 from common.merge.quoting import quoted
 from common.pipeline.expressions import check_expressions
 from common.pipeline.judge import with_derived
+from common.pipeline.numbering import next_epoch
 from common.settings.locations import Location, is_delta_table
 from common.settings.pipeline import Pipeline
 
@@ -48,13 +47,13 @@ def foreign_files(folder: Path) -> list[str]:
 def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: Location, *, overwrite: bool) -> int:
     """Write the parquet rows of `source` as the table; gives their number. An existing table gets a new epoch."""
     check_expressions(spark, pipeline)
-    exists = DeltaTable.isDeltaTable(spark, table.uri)
     ledger = open_ledger(spark, table.uri, pipeline.name)
-    position = first_position(pipeline.name, (ledger.epoch() or 0) + 1 if exists else 1, pipeline.source.topic)
     rows = with_derived(declared(spark.read.parquet(source.uri), pipeline, source), pipeline)
     refuse_unclear_keys(rows, pipeline.target.keys, source)
-    # A table that is there already may be in maintenance's hands; a new one must not get a lock before its first rows.
-    with commit_lock(table) if exists else nullcontext():
+    # A table that is there already may be in maintenance's hands, and a new one in those of a load that was killed.
+    with commit_lock(table):
+        refuse_existing(table, overwrite=overwrite)
+        position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), pipeline.source.topic)
         write_first(spark, pipeline, rows, table, position, overwrite=overwrite)
     ledger.copy(position)
     return spark.read.format("delta").load(table.uri).count()

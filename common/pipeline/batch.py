@@ -7,8 +7,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from common import stop
+from common.account.gaps import check_gaps
 from common.account.keys import check_keys
-from common.account.tally import check_gaps, check_plan, check_tally, totals
+from common.account.tally import check_plan, check_tally, totals
 from common.account.times import StageTimes
 from common.decode.decoder import Decoder
 from common.divide.fate import MERGE, QUARANTINED
@@ -110,7 +111,7 @@ def account(settling: Settling, planned: Plan, read: Materialised, changes: Chan
     refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
     pipeline, answers = settling.pipeline, read.answers()
     check_tally(answers.tally, planned)
-    gaps = check_gaps(lambda: read.rows, answers.tally, planned, settling.topic)
+    gaps = check_gaps(read.gaps, answers.tally, planned, settling.topic)
     check_keys(answers.unclear, pipeline)
     fates = totals(answers.tally)
     refuse_too_many_bad(fates, pipeline.quality.max_bad_ratio)

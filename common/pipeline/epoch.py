@@ -37,9 +37,10 @@ def within(wanted: Offsets, available: Available) -> dict[int, int]:
 
 
 def propose_epoch(
-    ledger: Ledger, pipeline: str, topic: str, topic_id: str, *, offsets: Mapping[int, int], before: Offsets
+    ledger: Ledger, topic: str, topic_id: str, *, offsets: Mapping[int, int], before: Offsets, beside: int = 0
 ) -> Proposal:
-    first = first_position(pipeline, (ledger.epoch() or 0) + 1, topic)
+    """A new epoch at these offsets; `beside` is the greatest epoch that the tables beside this one tell of."""
+    first = first_position(ledger.pipeline, max(ledger.greatest_epoch(), beside) + 1, topic)
     return Proposal(replace(first, topic_id=topic_id, offsets=offsets), before)
 
 

@@ -9,6 +9,7 @@ from common.ledger.position import first_position
 from common.pipeline.base_load import write_first
 from common.pipeline.declared import declared_schema, no_rows
 from common.pipeline.expressions import check_expressions
+from common.pipeline.numbering import next_epoch
 from common.pipeline.schema_comparison import TableShape, compare
 from common.pipeline.table_fit import metadata_of
 from common.settings.locations import Location
@@ -18,9 +19,10 @@ from common.settings.pipeline import Pipeline
 def create_table(spark: SparkSession, pipeline: Pipeline, table: Location) -> None:
     """Without rows; a job on it reads its topic from the first record there is."""
     check_expressions(spark, pipeline)
-    position = first_position(pipeline.name, 1, pipeline.source.topic)
+    ledger = open_ledger(spark, table.uri, pipeline.name)
+    position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), pipeline.source.topic)
     write_first(spark, pipeline, no_rows(spark, pipeline), table, position, overwrite=False)
-    open_ledger(spark, table.uri, pipeline.name).copy(position)
+    ledger.copy(position)
 
 
 def differences(spark: SparkSession, pipeline: Pipeline, table: Location) -> list[str]:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.account.gaps import Ranges, gaps_held, gaps_in_spark
 from common.account.held import MISROUTED, tally_held, unclear_held, with_misfolded
 from common.account.keys import an_unclear_key
 from common.account.tally import PartitionTally, count_fates, is_misrouted, tally
@@ -23,6 +24,7 @@ from common.divide.verdict import MESSAGE, REASON
 from common.errors import first_line
 from common.jvm import bytes_kept, let_go
 from common.merge.bounds import Kinds, Spread, kinds_of, spans_of, spread_held, spread_told
+from common.plan.broker import Gaps
 from common.read.kafka import RECORD, place
 from common.settings.pipeline import POSITION, Pipeline
 
@@ -62,6 +64,9 @@ class Materialised(Protocol):
 
     def answers(self) -> Answers: ...
 
+    def gaps(self, ranges: Ranges) -> Gaps:
+        """The offsets of these ranges that no row has."""
+
 
 Keep = Callable[[DataFrame, Pipeline], Materialised]
 
@@ -89,6 +94,9 @@ class InSpark:
         spreads = {name: spread_told(spans[name], kind) for name, kind in kinds}
         return Answers(tally(found["fates"]), found["unclear"], spreads, kinds)
 
+    def gaps(self, ranges: Ranges) -> Gaps:
+        return gaps_in_spark(self.rows, ranges)
+
 
 class Held:
     """Rows in this process: to fold and to count them in Spark takes longer."""
@@ -103,6 +111,9 @@ class Held:
         to_merge = self.held.filter(pc.equal(self.held[FATE], MERGE))
         spreads = {name: spread_held(to_merge[name], kind) for name, kind in kinds}
         return Answers(tally_held(self.held), unclear_held(self.held, self._pipeline), spreads, kinds)
+
+    def gaps(self, ranges: Ranges) -> Gaps:
+        return gaps_held(self.held, ranges)
 
 
 class Few(Held):

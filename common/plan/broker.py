@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property
 from typing import Any, NoReturn
@@ -40,6 +40,9 @@ MOVING = {
     KafkaError.UNKNOWN_LEADER_EPOCH,
 }
 NOT_ALLOWED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
+
+# Ranges of missing offsets as (first, after), in their order, by partition.
+Gaps = Mapping[int, Sequence[tuple[int, int]]]
 
 
 class LeaderMoving(BrokerUnreachable):
@@ -98,22 +101,27 @@ class Topic:
         found = self._offsets(sorted(start), OffsetSpec.for_timestamp(milliseconds))
         return [partition for partition, young in sorted(found.items()) if young < 0 or start[partition] < young]
 
-    def first_record_in(self, partition: int, gaps: Sequence[tuple[int, int]]) -> int | None:
-        """The first committed record inside of ranges (first, after) that should hold none; None if they are empty.
+    def first_record_in(self, gaps: Gaps) -> tuple[int, int] | None:
+        """Partition and offset of a committed record inside of ranges that should hold none; None if they are empty.
 
         Transaction markers and compaction leave such gaps, and only a consumer tells them from records that a reader
-        has missed. One pass, from the first gap's beginning to the last one's end.
+        has missed. One pass over each partition, from its first gap's beginning to its last one's end, and one consumer
+        for all of them: to connect takes longer than to read.
         """
-        consumer = self._consumer({"group.id": "alluvium-gaps"})
+        # What is planned is there: at a log's end nobody has to wait for more.
+        consumer = self._consumer({"group.id": "alluvium-gaps", "fetch.wait.max.ms": 10})
+        remaining = {partition: list(reversed(ranges)) for partition, ranges in gaps.items() if ranges}
         try:
-            consumer.assign([TopicPartition(self.name, partition, gaps[0][0])])
-            remaining = list(reversed(gaps))
+            consumer.assign([TopicPartition(self.name, each, ranges[-1][0]) for each, ranges in remaining.items()])
             while remaining:
-                offset = self._next_offset(consumer, partition)
-                while remaining and remaining[-1][1] <= offset:
-                    remaining.pop()
-                if remaining and remaining[-1][0] <= offset:
-                    return offset
+                partition, offset = self._next_offset(consumer, remaining)
+                ranges = remaining.get(partition, [])
+                while ranges and ranges[-1][1] <= offset:
+                    ranges.pop()
+                if ranges and ranges[-1][0] <= offset:
+                    return partition, offset
+                if not ranges and remaining.pop(partition, None) is not None:
+                    consumer.incremental_unassign([TopicPartition(self.name, partition)])
         finally:
             consumer.close()
         return None
@@ -123,14 +131,14 @@ class Topic:
         """For as long as this topic is used: to connect takes longer than to fetch a few records."""
         return Fetcher(self.name, lambda: self._consumer(FETCHING))
 
-    def _next_offset(self, consumer: Consumer, partition: int) -> int:
-        """Of the next committed record, or of the log's end."""
+    def _next_offset(self, consumer: Consumer, wanted: Iterable[int]) -> tuple[int, int]:
+        """Partition and offset of the next committed record, or of a partition's end."""
         message = consumer.poll(SCAN_SECONDS)
         if message is None:
-            raise self._unreachable(f"partition {partition} gives nothing")
+            raise self._unreachable(f"partition {min(wanted)} gives nothing")
         if message.error() is not None and message.error().code() != KafkaError._PARTITION_EOF:
             self._translate(KafkaException(message.error()))
-        return int(message.offset())
+        return int(message.partition()), int(message.offset())
 
     def _client(self) -> AdminClient:
         try:

@@ -23,6 +23,9 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 # A length that Avro's bytes claim is believed up to here and no further: conf/*.conf tells the JVM.
 AVRO_BYTES = 16 * 1024 * 1024
 
+# With this property Delta forgets transactions, and with them where a pipeline goes on.
+TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
+
 
 def identifier(name: str) -> str:
     """Names from a file end up in SQL: letters, digits and underscores only, and quoted all the same."""
@@ -148,6 +151,15 @@ class Target(Section):
     def table_name(self) -> str | None:
         """What the table is called where tables have names: as its folder, unless the file says otherwise."""
         return self.name or (None if self.path is None else self.path.rstrip("/").rpartition("/")[2])
+
+    @model_validator(mode="after")
+    def transactions_are_kept(self) -> Self:
+        for name in self.properties:
+            if name.lower() == TRANSACTION_RETENTION.lower():
+                raise ValueError(
+                    f"properties: with {name} the table would forget its transactions, and with them where to go on"
+                )
+        return self
 
     @model_validator(mode="after")
     def the_table_has_a_name(self) -> Self:

@@ -1,6 +1,7 @@
 """The ways in which a job is ended before its time, each with the proof that it was."""
 
 import random
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from tests.faults.victim import Victim
 from tests.faults.world import World
 
 MODES = ("batch", "stream")
+# What spark-submit gives back for a Python that died of SIGKILL.
+KILLED = 128 + signal.SIGKILL
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,16 @@ def within(point: str, suffix: str) -> Death:
         return die_writing(scene.world, victim, suffix)
 
     return Death(f"within {point}", die)
+
+
+def python_within_merge(scene: Scene, mode: str) -> bool:
+    """Python alone is killed in the midst of a commit: its JVM ends by itself, and may commit before that."""
+    victim = scene.world.merge(mode, fault="merge+")
+    victim.await_point()
+    before = scene.world.data_files()
+    victim.await_moment(lambda: bool(scene.world.data_files() - before), poll_seconds=0.005)
+    victim.kill_python()
+    return victim.wait() == KILLED
 
 
 def within_optimize(scene: Scene, mode: str) -> bool:
@@ -103,6 +116,7 @@ DEATHS = [
     *(at(point) for point in POINTS if point != "optimize"),
     within("quarantine", "_quarantine"),
     within("merge", ""),
+    Death("python alone within merge", python_within_merge),
     WITHIN_OPTIMIZE,
     Death("at random", at_random),
     Death("broker killed", broker_killed),

@@ -70,6 +70,17 @@ class Victim:
         assert code == 0, f"exit code {code}: {self.output[-2000:]}"
         return False
 
+    def kill_python(self) -> None:
+        """The Python driver alone, which has told its process id at the point where it was awaited."""
+        os.kill(int(self._file.read_text()), signal.SIGKILL)
+
+    def stop_jvm(self) -> None:
+        """It stands still, in the midst of what it does."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume_jvm(self) -> None:
+        os.kill(self._process.pid, signal.SIGCONT)
+
     def is_running(self) -> bool:
         return self._process.poll() is None
 

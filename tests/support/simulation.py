@@ -113,6 +113,9 @@ class SimulatedLog:
 class SimulatedCopies(dict[str, str]):
     """Answers as common.ledger.files.Files does."""
 
+    def names(self) -> list[str]:
+        return sorted(self)
+
     def read(self, name: str) -> str | None:
         return self.get(name)
 
@@ -266,7 +269,7 @@ class SimulatedWorld:
     def _act(self, choice: operator.Choice, fault: str | None) -> None:
         chosen, before = choice(self.ledger, self.topic)
         topic_id, _ = self.topic.describe()
-        proposal = epoch.propose_epoch(self.ledger, PIPELINE, self.topic.name, topic_id, offsets=chosen, before=before)
+        proposal = epoch.propose_epoch(self.ledger, self.topic.name, topic_id, offsets=chosen, before=before)
         assert len(proposal.lines()) == len(chosen)
         if fault == BEFORE_COMMIT:
             raise Crash
@@ -278,7 +281,7 @@ class SimulatedWorld:
             raise Crash
 
     def load_again(self) -> None:
-        position = first_position(PIPELINE, (self.ledger.epoch() or 0) + 1, self.topic.name)
+        position = first_position(PIPELINE, self.ledger.greatest_epoch() + 1, self.topic.name)
         self.log.commit(position, [], mode="Overwrite")
         self.ledger.copy(position)
 

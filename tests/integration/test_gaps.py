@@ -1,0 +1,93 @@
+"""Offsets that no row has, in several partitions at once: found by one question, confirmed by one consumer."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, Producer
+from pyspark.sql import SparkSession
+
+from common.account.gaps import gaps_held, gaps_in_spark
+from common.plan.broker import Gaps, Topic
+from common.read.kafka import RECORD
+from tests.support.broker import Broker
+from tests.support.trial import Trial, event
+
+# By partition: the planned range, the offsets that were read, and the gaps.
+PARTITIONS: dict[int, tuple[tuple[int, int], list[int], list[tuple[int, int]]]] = {
+    0: ((0, 6), [0, 1, 4], [(2, 4), (5, 6)]),
+    1: ((10, 13), [], [(10, 13)]),
+    2: ((5, 8), [6, 7], [(5, 6)]),
+    3: ((0, 2), [0, 1], []),
+}
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, held: bool) -> None:
+    places = [
+        {RECORD: {"partition": partition, "offset": offset}}
+        for partition, (_, read, _) in PARTITIONS.items()
+        for offset in reversed(read)
+    ]
+    ranges = {partition: ends for partition, (ends, _, _) in PARTITIONS.items()}
+    if held:
+        found = gaps_held(pa.Table.from_pylist(places), ranges)
+    else:
+        found = gaps_in_spark(spark.createDataFrame(places, f"{RECORD} struct<partition: int, offset: bigint>"), ranges)
+    assert found == {partition: gaps for partition, (_, _, gaps) in PARTITIONS.items()}
+
+
+@contextmanager
+def counted_consumers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The groups of the consumers that a topic makes."""
+    groups: list[str] = []
+
+    def new(self: Topic, settings: dict[str, str]) -> Consumer:
+        groups.append(settings["group.id"])
+        return made(self, settings)
+
+    made = Topic._consumer
+    monkeypatch.setattr(Topic, "_consumer", new)
+    yield groups
+
+
+def produce_in_all_partitions(broker: Broker, topic: str, partitions: int) -> None:
+    """Three transactions, each with a record in every partition and then a marker there; the second is aborted."""
+    producer = Producer({"bootstrap.servers": broker.address, "transactional.id": topic})
+    producer.init_transactions(30)
+    for number, finish in enumerate(
+        (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)
+    ):
+        producer.begin_transaction()
+        for partition in range(partitions):
+            key, value = event(10 * number + partition, "b", 0.0)
+            producer.produce(topic, key=key, value=value, partition=partition)
+        producer.flush(30)
+        finish(30)
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_21_22_gaps_of_several_partitions_are_confirmed_by_one_consumer(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    produce_in_all_partitions(trial.broker, trial.topic, 3)
+    with counted_consumers(monkeypatch) as groups:
+        assert trial.run(mode).offsets == {0: 6, 1: 6, 2: 6}
+    assert groups.count("alluvium-gaps") == 1
+    assert {number for number, _, _ in trial.rows()} == {1, 2, 0, 20, 21, 22}
+
+
+@pytest.mark.parametrize(
+    ("gaps", "unread"),
+    [
+        ({0: [(1, 4), (5, 6)], 1: [(1, 4)], 2: [(3, 4), (5, 6)]}, None),
+        ({0: [(1, 4)], 1: [], 2: [(1, 4), (4, 6)]}, (2, 4)),
+        ({0: [(0, 6)], 1: [(1, 4)]}, (0, 0)),
+    ],
+)
+def test_a_record_that_was_not_read_is_found_in_whichever_partition_it_is(
+    broker: Broker, topic: str, gaps: Gaps, unread: tuple[int, int] | None
+) -> None:
+    produce_in_all_partitions(broker, topic, 3)
+    assert Topic(broker.address, topic).first_record_in(gaps) == unread
