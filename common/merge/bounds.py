@@ -6,7 +6,9 @@ part of the key or never changes for one. So what holds none of these values hol
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
+from operator import and_, or_
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ from pyspark.sql import types as T
 
 from common.ask import Answer
 from common.merge.quoting import quoted
-from common.merge.values import Value, sql_literal
+from common.merge.values import Value, spark_literal
 from common.settings.pipeline import Pipeline
 
 # So many ranges a column: one late row does not widen the bounds to the whole history.
@@ -54,20 +56,20 @@ class Bound:
     spans: Sequence[Span]
     or_null: bool
 
-    def sql(self) -> str:
-        """As a condition on the table, which is called `t`."""
-        column = f"t.{quoted(self.column)}"
+    def condition(self) -> Column:
+        """The bound as a condition on the table, which is called `t`."""
+        column = F.col(f"t.{quoted(self.column)}")
         branches = [self._holds(column, span) for span in self.spans]
-        return " OR ".join([*branches, f"{column} IS NULL"] if self.or_null else branches)
+        return reduce(or_, [*branches, column.isNull()] if self.or_null else branches)
 
-    def _holds(self, column: str, span: Span) -> str:
-        first, last = sql_literal(span.first, self.kind), sql_literal(span.last, self.kind)
-        return f"{column} = {first}" if first == last else f"{column} BETWEEN {first} AND {last}"
+    def _holds(self, column: Column, span: Span) -> Column:
+        first, last = (spark_literal(value, self.kind) for value in (span.first, span.last))
+        return column == first if span.first == span.last else column.between(first, last)
 
 
-def sql_of(bounds: Sequence[Bound]) -> str:
-    """All of them at once."""
-    return " AND ".join(f"({bound.sql()})" for bound in bounds)
+def condition_of(bounds: Sequence[Bound]) -> Column | None:
+    """All bounds at once, as a condition on the table, which is called `t`. None where nothing bounds the batch."""
+    return reduce(and_, [bound.condition() for bound in bounds]) if bounds else None
 
 
 def kinds_of(schema: T.StructType, columns: Sequence[str]) -> Kinds:

@@ -76,11 +76,12 @@ class Quarantine:
     def claim(self, rows: DataFrame, state: Column, replay: int) -> None:
         """`rows` have their origin; each is to have `state` as soon as the table has committed this replay."""
         claimed = rows.select(*(F.col(f"{LINEAGE}.{name}").alias(name) for name in IDENTITY), state.alias("claim"))
-        same = " AND ".join(f"q.{name} = s.{name}" for name in IDENTITY)
-        ours = f"q.pipeline = '{self._ledger.pipeline}' AND q.table_id = '{self._ledger.table_id()}'"
+        same = F.expr(" AND ".join(f"q.{name} = s.{name}" for name in IDENTITY))
+        of_table = F.col("q.table_id") == self._ledger.table_id()
+        ours = (F.col("q.pipeline") == self._ledger.pipeline) & of_table
         (
             self._table.alias("q")
-            .merge(claimed.alias("s"), f"{same} AND {ours}")
+            .merge(claimed.alias("s"), same & ours)
             .whenMatchedUpdate(set={"replay": F.lit(replay), "claim": "s.claim"})
             .execute()
         )
