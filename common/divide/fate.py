@@ -33,10 +33,24 @@ def pipeline_verdicts(pipeline: Pipeline) -> tuple[Verdict, ...]:
 
 
 def no_key(pipeline: Pipeline) -> list[Verdict]:
-    return [
+    """In a column that partitions the table, Delta stores an empty text as null: no event would ever find its row."""
+    words = "is empty, and a key that partitions the table"
+    nulls = [
         Verdict("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
         for key in pipeline.target.keys
     ]
+    empty = [Verdict("EMPTY_KEY", is_empty(key), F.lit(f"{key} {words}")) for key in dividing_keys(pipeline)]
+    return [*nulls, *empty]
+
+
+def dividing_keys(pipeline: Pipeline) -> list[str]:
+    """Keys that partition the table."""
+    return [key for key in pipeline.target.keys if key in pipeline.target.partition_by]
+
+
+def is_empty(name: str) -> Column:
+    """As a text, because the type of a derived column is not known here; no other type has an empty one."""
+    return F.col(name).cast("string") == ""
 
 
 def no_sequence(pipeline: Pipeline) -> list[Verdict]:

@@ -1,6 +1,8 @@
 """Values that nobody expects as keys, partitions and columns to prune by: one row a key in each way to commit."""
 
+import json
 import os
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -9,25 +11,30 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
+from structlog.testing import capture_logs
 
+from common.errors import UsageError
 from common.ledger.delta import transaction
 from common.ledger.position import Position
+from common.merge import kernel
 from common.merge import reach as reach_module
 from common.merge.bounds import Span
-from common.merge.kernel import as_kernel_sees
+from common.merge.kernel import as_kernel_sees, file_of
 from common.pipeline import compaction, ways
+from common.pipeline.base_load import load_base
 from common.pipeline.changes import Changes
 from common.pipeline.ways import ByMerge, Directly, Task
 from common.session import settings
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.bounds import bounds_of
-from tests.support.trial import pipeline
+from tests.support.trial import Trial, event, pipeline, tombstone
 
 EPOCH = date(1970, 1, 1)
 # Days that the calendar of java.sql.Date lacks, and the ends of what is promised.
 DAYS = [date(1, 1, 1), *(date(1582, 10, day) for day in (5, 10, 14)), date(9999, 12, 31)]
 NOONS = [datetime(day.year, day.month, day.day, 12, 0, 0, 123456, tzinfo=UTC) for day in DAYS]
+SCHEMA = "id bigint, part string, degrees double"
 SUBSTITUTE = "spark.sql.variable.substitute"
 
 
@@ -146,3 +153,124 @@ def test_a_partition_that_names_a_variable_is_compacted(spark: SparkSession, tmp
         metrics = compaction.optimized(spark, table, chunk)
     assert metrics is not None
     assert (metrics["numFilesRemoved"], metrics["numFilesAdded"]) == (2, 1)
+
+
+def loaded(trial: Trial, declared: Pipeline, rows: DataFrame, folder: Path) -> Trial:
+    """The trial with another pipeline, and a table of its own that holds these rows."""
+    rows.write.parquet(f"{folder}/other_base")
+    trial.pipeline, trial.table = declared, location(f"{folder}/other_table")
+    load_base(trial.spark, declared, location(f"{folder}/other_base"), trial.table, overwrite=False)
+    return trial
+
+
+def reasons(trial: Trial) -> list[str]:
+    return [row[2] for row in trial.quarantined()]
+
+
+def test_41_an_empty_text_is_no_key_where_it_partitions_the_table(trial: Trial) -> None:
+    """Delta would store it as null: each event would add a row, and a delete would find none."""
+    trial.pipeline = pipeline(trial.topic, source={"null_value": "delete"})
+    for degrees in (3.0, 4.0):
+        trial.broker.produce(trial.topic, [event(3, "", degrees), event(4, " ", degrees)], partition=0)
+        trial.run("batch")
+    trial.broker.produce(trial.topic, [tombstone(3, ""), tombstone(1, "a")], partition=0)
+    trial.run("batch")
+    assert trial.rows() == {(2, "a", 2.0), (4, " ", 4.0)}
+    assert reasons(trial) == ["EMPTY_KEY", "EMPTY_KEY", "BAD_KEY"]
+
+
+def test_41_an_empty_text_is_a_key_where_it_partitions_nothing(trial: Trial, tmp_path: Path) -> None:
+    declared = pipeline(trial.topic, target={"partition_by": []})
+    loaded(trial, declared, trial.spark.createDataFrame([(1, "", 1.0)], SCHEMA), tmp_path)
+    trial.broker.produce(trial.topic, [event(1, "", 2.0)], partition=0)
+    trial.run("batch")
+    assert (trial.rows(), reasons(trial)) == ({(1, "", 2.0)}, [])
+
+
+def derived(topic: str, **target: Any) -> Pipeline:
+    """What becomes of the seconds of an event, and of bytes that it writes as digits."""
+    expressions = {
+        "day": "CAST(CAST(seconds AS TIMESTAMP) AS DATE)",
+        "at": "CAST(seconds AS TIMESTAMP)",
+        "code": "CAST(unhex(digits) AS STRING)",
+    }
+    columns = {"id": "bigint", "seconds": "bigint", "digits": "string"}
+    declared = {"keys": ["id"], "derived": expressions, "immutable": list(expressions), "partition_by": []} | target
+    return pipeline(topic, source={"columns": columns}, target=declared)
+
+
+def counted(identity: int, seconds: int, digits: str) -> tuple[bytes, bytes]:
+    return str(identity).encode(), json.dumps({"id": identity, "seconds": seconds, "digits": digits}).encode()
+
+
+@pytest.mark.parametrize(
+    "target",
+    [{"prune_by": ["day", "at", "code"]}, {"partition_by": ["day"], "prune_by": ["day"]}],
+    ids=["pruned", "parted"],
+)
+def test_a_derived_value_that_nobody_could_read_is_turned_away(
+    trial: Trial, tmp_path: Path, target: dict[str, Any], reader: None
+) -> None:
+    """Milliseconds taken for seconds are a year of five digits: merged once, they would fail every batch after it."""
+    base = trial.spark.createDataFrame([(1, 0, "61")], "id bigint, seconds bigint, digits string")
+    loaded(trial, derived(trial.topic, **target), base, tmp_path)
+    hostile = [counted(2, 1_700_000_000_000, "62"), counted(3, -(10**12), "63"), counted(4, 86_400, "ff")]
+    trial.broker.produce(trial.topic, [*hostile, counted(5, 86_400, "65")], partition=0)
+    trial.run("batch")
+    trial.broker.produce(trial.topic, [counted(5, 86_400, "65"), counted(1, 0, "61")], partition=0)
+    assert trial.run("batch").seq == 2
+    found = trial.spark.read.format("delta").load(trial.table.uri).select("id", "day", "code").collect()
+    assert {tuple(row) for row in found} == {(1, date(1970, 1, 1), "a"), (5, date(1970, 1, 2), "e")}
+    assert reasons(trial) == ["WRONG_TYPE", "WRONG_TYPE", "NOT_UTF8"]
+    said = trial.spark.read.format("delta").load(f"{trial.table.uri}_quarantine").orderBy("offset").select("message")
+    assert [row["message"].partition(" is wanted")[0] for row in said.collect()] == [
+        "day: date of the years 0001 to 9999",
+        "day: date of the years 0001 to 9999",
+        "code: the text is not UTF-8",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ((2, 1_700_000_000_000, "62"), "day: date of the years 0001 to 9999 is wanted, not +55840-11-08"),
+        ((4, 86_400, "ff"), "code: the text is not UTF-8"),
+    ],
+)
+def test_a_base_load_with_a_value_that_nobody_could_read_is_refused(
+    spark: SparkSession, tmp_path: Path, row: tuple[int, int, str], said: str
+) -> None:
+    spark.createDataFrame([(1, 0, "61"), row], "id bigint, seconds bigint, digits string").write.parquet(
+        f"{tmp_path}/in"
+    )
+    with pytest.raises(UsageError, match=re.escape(said)):
+        load_base(spark, derived("t"), location(f"{tmp_path}/in"), location(f"{tmp_path}/out"), overwrite=False)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("by", [[], ["k"]], ids=["statistics", "partition"])
+def test_a_table_with_a_value_that_kernel_cannot_read_is_merged_by_delta(
+    spark: SparkSession, tmp_path: Path, by: list[str]
+) -> None:
+    """Somebody else has written it, or an earlier version of this engine."""
+    far = spark.sql("SELECT CAST(CAST(1700000000000 AS TIMESTAMP) AS DATE) AS k, 1L AS n")
+    far.write.format("delta").partitionBy(*by).save(str(tmp_path))
+    one_file_each(spark, tmp_path, pa.date32(), DAYS, by)
+    with capture_logs() as logs:
+        changes = rows_of(spark, pa.date32(), DAYS, 2)
+        assert merged(spark, tmp_path, keyed("date", partition_by=by), changes, "by merge") == [1, *[2] * len(DAYS)]
+    assert [line["event"] for line in logs] == ["Delta Kernel cannot tell the candidate files of this table"]
+
+
+def test_candidates_are_counted_up_to_the_limit_only(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind it Delta's MERGE is chosen, which looks for them by itself."""
+    keys = [f"key {number}" for number in range(5)]
+    one_file_each(spark, tmp_path, pa.string(), keys, [])
+    told = []
+    monkeypatch.setattr(kernel, "file_of", lambda add: told.append(add["path"]) or file_of(add))
+    monkeypatch.setattr(reach_module, "REWRITE_FILES", 3)
+    changes = rows_of(spark, pa.string(), keys, 2)
+    assert merged(spark, tmp_path, keyed("string"), changes, "by merge") == [2] * len(keys)
+    assert len(told) == 4

@@ -12,7 +12,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from common.errors import ConfigurationError, StateError
-from common.merge.bounds import SPANS, Bound, condition_of
+from common.merge.bounds import SPANS, Bound, condition_of, undeclared_keys
 from common.merge.kernel import File, Kernel
 from common.merge.transaction import DirectTransaction
 from common.pipeline.expressions import check_expressions
@@ -200,6 +200,31 @@ def test_deletes_are_found_by_their_keys_and_counted_where_nothing_is(
     trial.run("batch")
     assert operations(trial) == ["MERGE", "WRITE"]
     assert trial.rows() == {(2, "a", 2.0), (89, "z", 8.9)}
+
+
+def test_keys_are_pruned_by_without_being_asked(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reader: None
+) -> None:
+    """Also by a delete."""
+    monkeypatch.setenv("ALLUVIUM_REPORT_DIR", str(tmp_path / "reports"))
+    trial.pipeline = pipeline(trial.topic, source={"null_value": "delete"})
+    trial.broker.produce(trial.topic, [event(900, "a", 9.0), event(901, "c", 9.1)], partition=0)
+    trial.run("batch")
+    assert touched(tmp_path) == Files(in_table=1, candidates=0, added=2, removed=0)
+    trial.broker.produce(trial.topic, [event(900, "a", 9.5), tombstone(901, "c")], partition=0)
+    trial.run("batch")
+    assert touched(tmp_path) == Files(in_table=3, candidates=2, added=1, removed=2)
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (900, "a", 9.5)}
+
+
+def test_a_key_that_cannot_be_pruned_by_is_left_to_the_others(spark: SparkSession) -> None:
+    schema = spark.createDataFrame([], "id bigint, degrees double, at timestamp, flag boolean, note string").schema
+    declared = pipeline(
+        "t",
+        source={"columns": {field.name: field.dataType.simpleString() for field in schema}},
+        target={"keys": ["note", "degrees", "id", "flag"], "partition_by": [], "prune_by": ["note"]},
+    )
+    assert undeclared_keys(schema, declared) == ["id"]
 
 
 def test_a_column_that_changes_although_declared_immutable_is_found_by_the_check(
