@@ -1,11 +1,14 @@
 """A few records as rows, in the form that Spark's own source of Kafka gives them."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 
 from common.errors import first_line
 from common.plan.broker import Topic
+from common.plan.fetch import FURTHEST_MS, Record, is_out_of_reach
 from common.plan.offsets import Plan
 
 log = structlog.get_logger()
@@ -27,9 +30,26 @@ def fetched_rows(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame 
     if records is None:
         return None
     try:
-        columns = zip(*records, strict=True)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-        return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))
+        return rows_of(spark, records)
     except pa.ArrowException as error:
         log.info("Spark reads this batch, a record of it is out of bounds", reason=first_line(error))
         return None
+
+
+def rows_of(spark: SparkSession, records: Sequence[Record]) -> DataFrame:
+    columns = zip(*map(in_reach, records), strict=True) if records else [()] * len(SCHEMA)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))
+
+
+def in_reach(record: Record) -> Record:
+    """The record, with the nearest time that Spark can hold."""
+    if not is_out_of_reach(record.milliseconds):
+        return record
+    log.warning(
+        "the timestamp of a record is further away than Spark can tell",
+        partition=record.partition,
+        offset=record.offset,
+        milliseconds=record.milliseconds,
+    )
+    return record._replace(milliseconds=FURTHEST_MS if record.milliseconds > 0 else -FURTHEST_MS)

@@ -13,17 +13,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from structlog.testing import capture_logs
 
-from common.errors import UsageError
-from common.ledger.delta import transaction
+from common.drivers import run
+from common.errors import StateError, UsageError
+from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import Position
 from common.merge import kernel
 from common.merge import reach as reach_module
 from common.merge.bounds import Span
 from common.merge.kernel import as_kernel_sees, file_of
+from common.merge.quarantine import Quarantine
 from common.pipeline import compaction, ways
 from common.pipeline.base_load import load_base
 from common.pipeline.changes import Changes
 from common.pipeline.ways import ByMerge, Directly, Task
+from common.read import around
+from common.report.quarantine import print_records
 from common.session import settings
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
@@ -274,3 +278,62 @@ def test_candidates_are_counted_up_to_the_limit_only(
     changes = rows_of(spark, pa.string(), keys, 2)
     assert merged(spark, tmp_path, keyed("string"), changes, "by merge") == [2] * len(keys)
     assert len(told) == 4
+
+
+# A broker refuses such times by default.
+ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+# Further than Spark can tell, as nanoseconds taken for milliseconds are, and a year of five digits.
+FAR, FURTHER = 10**15, 10**16
+
+
+def with_far_times(trial: Trial) -> Trial:
+    """On a topic that holds six records of partition 0, three of them from a far future."""
+    trial.topic = trial.broker.create_topic(config=ANY_TIME)
+    trial.pipeline = pipeline(trial.topic)
+    for identity, milliseconds in ((3, 0), (4, FURTHER), (5, FAR), (6, 0), (7, 2**62), (8, 0)):
+        events = [event(identity, "b", 0.5, at="2023-01-10T12:00")]
+        trial.broker.produce(trial.topic, events, partition=0, milliseconds=milliseconds)
+    return trial
+
+
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_a_record_of_a_far_future_is_merged_like_any_other(trial: Trial, mode: str, reader: None) -> None:
+    """Where nothing is compared with its time, it does not matter."""
+    with_far_times(trial)
+    assert trial.run(mode).offsets[0] == 6
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), *((identity, "b", 0.5) for identity in range(3, 9))}
+
+
+def test_a_record_of_a_far_future_is_neither_late_nor_not(
+    trial: Trial, tmp_path: Path, reader: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its time is needed, and no time: it is turned away, and who looks at it can read what is kept of it."""
+    with_far_times(trial)
+    columns = {"id": "bigint", "part": "string", "degrees": "double", "at": "timestamp"}
+    late = {"column": "at", "bound": "36500d", "future_bound": "1d"}
+    declared = pipeline(trial.topic, source={"columns": columns}, late=late)
+    base = trial.spark.sql("SELECT 1L AS id, 'a' AS part, 1D AS degrees, TIMESTAMP '2023-01-01' AS at")
+    loaded(trial, declared, base, tmp_path)
+    assert trial.run("batch").offsets[0] == 6
+    assert trial.rows() == {(1, "a", 1.0), *((identity, "b", 0.5) for identity in (3, 6, 8))}
+    assert reasons(trial) == ["BAD_TIMESTAMP"] * 3
+    quarantine = Quarantine(trial.spark, trial.table, open_ledger(trial.spark, trial.table.uri, "trial"))
+    print_records(quarantine.rows(), 3, 3, full=True)
+    said = capsys.readouterr().out
+    assert "the record's own timestamp is 1000000000000000 ms, outside of the years 0001 to 9999" in said
+    assert said.count("the record's own timestamp is 9223372036854775 ms or further, outside of the years") == 2
+
+
+def test_too_many_records_of_a_far_future_are_named_with_a_remedy_that_works(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "FEW_RECORDS", 0)
+    monkeypatch.setattr(around, "MOST_RANGES", 2)
+    with_far_times(trial)
+    with pytest.raises(StateError, match=r"partition 0, offset 1: .* timestamp 10000000000000000 ms") as refused:
+        trial.run("batch")
+    assert trial.position().seq == 0
+    (most,) = re.findall(r"set source\.max_records_per_batch to (\d+) ", str(refused.value))
+    trial.pipeline = pipeline(trial.topic, max_records=int(most))
+    assert trial.run("batch").offsets[0] == 6
+    assert len(trial.rows()) == 8
