@@ -1,9 +1,10 @@
 """Java and Scala from Python, with as few calls as it takes: a batch makes thousands of them, and each is a message."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
+from py4j.java_gateway import JavaMember
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
@@ -54,9 +55,15 @@ def items_of(seq: Any) -> list[Any]:
     return [seq.apply(index) for index in range(seq.size())]
 
 
-def map_of(mapping: Any) -> dict[str, Any]:
-    """Of a Java map, by its keys, for the same reason."""
-    return {name: mapping.get(name) for name in mapping.keySet().toArray()}
+def iterated(iterator: Any) -> Iterator[Any]:
+    """The items of a Java iterator, with each Java error as it is.
+
+    py4j's own `next` takes every error for the end of the iteration, and inside of a generator that becomes a
+    RuntimeError without any cause.
+    """
+    following = JavaMember("next", iterator, iterator._target_id, iterator._gateway_client)
+    while iterator.hasNext():
+        yield following()
 
 
 def bytes_kept(rows: DataFrame) -> int:

@@ -6,9 +6,10 @@ from functools import cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from common.divide.moments import moment
+from common.divide.moments import is_readable, moment
 from common.divide.tombstone import DELETED
 from common.divide.verdict import REASON, Verdict
+from common.plan.fetch import FURTHEST_MS
 from common.read.kafka import RECORD
 from common.settings.pipeline import POSITION, Late, Pipeline, seconds
 
@@ -33,10 +34,24 @@ def pipeline_verdicts(pipeline: Pipeline) -> tuple[Verdict, ...]:
 
 
 def no_key(pipeline: Pipeline) -> list[Verdict]:
-    return [
+    """In a column that partitions the table, Delta stores an empty text as null: no event would ever find its row."""
+    words = "is empty, and a key that partitions the table"
+    nulls = [
         Verdict("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
         for key in pipeline.target.keys
     ]
+    empty = [Verdict("EMPTY_KEY", is_empty(key), F.lit(f"{key} {words}")) for key in dividing_keys(pipeline)]
+    return [*nulls, *empty]
+
+
+def dividing_keys(pipeline: Pipeline) -> list[str]:
+    """Keys that partition the table."""
+    return [key for key in pipeline.target.keys if key in pipeline.target.partition_by]
+
+
+def is_empty(name: str) -> Column:
+    """As a text, because the type of a derived column is not known here; no other type has an empty one."""
+    return F.col(name).cast("string") == ""
 
 
 def no_sequence(pipeline: Pipeline) -> list[Verdict]:
@@ -50,12 +65,26 @@ def wrong_times(late: Late | None) -> list[Verdict]:
     if late is None:
         return []
     found = [Verdict("NO_TIME", event_time(late).isNull(), F.lit(f"{late.column} is no time"))]
+    if late.bound or late.future_bound:
+        found.insert(0, Verdict("BAD_TIMESTAMP", ~is_readable(record_time()), spoken_time()))
     if late.future_bound:
-        ahead = event_time(late) > F.col(f"{RECORD}.timestamp") + interval(late.future_bound)
+        ahead = event_time(late) > record_time() + interval(late.future_bound)
         found.append(
             Verdict("FUTURE", ahead, F.lit(f"{late.column} is more than {late.future_bound} ahead of its record"))
         )
     return found
+
+
+def record_time() -> Column:
+    return F.col(f"{RECORD}.timestamp")
+
+
+def spoken_time() -> Column:
+    """Words for a record's own time; a time that Spark cannot hold comes as the furthest that it can."""
+    found = F.unix_millis(record_time())
+    or_further = F.when(F.abs(found) >= FURTHEST_MS, F.lit(" or further")).otherwise(F.lit(""))
+    years = F.lit(", outside of the years 0001 to 9999")
+    return F.concat(F.lit("the record's own timestamp is "), found, F.lit(" ms"), or_further, years)
 
 
 def event_time(late: Late) -> Column:
@@ -89,5 +118,5 @@ def is_late(pipeline: Pipeline) -> Column:
     late = pipeline.late
     if late is None or late.bound is None:
         return F.lit(False)  # noqa: FBT003
-    is_old = event_time(late) < F.col(f"{RECORD}.timestamp") - interval(late.bound)
+    is_old = event_time(late) < record_time() - interval(late.bound)
     return is_old & ~F.col(DELETED) if pipeline.deletes else is_old

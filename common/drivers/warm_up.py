@@ -30,7 +30,7 @@ from common.pipeline.new_table import create_table
 from common.pipeline.table_fit import TableFit
 from common.plan.fetch import Record
 from common.plan.offsets import Available, Plan, plan
-from common.read.few import as_rows
+from common.read.few import rows_of
 from common.settings.locations import location
 
 log = structlog.get_logger()
@@ -98,5 +98,5 @@ def settle_again_and_again(spark: SparkSession, settling: Settling, records: Seq
         first = number * len(records)
         renumbered = [record._replace(partition=0, offset=first + n) for n, record in enumerate(records)]
         planned = Plan({0: first}, {0: first + len(records)})
-        rows = as_rows(spark, renumbered)
+        rows = rows_of(spark, renumbered)
         position = run_batch(settling, position, planned, rows, StageTimes(), fetched=True).position

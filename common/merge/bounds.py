@@ -6,7 +6,9 @@ part of the key or never changes for one. So what holds none of these values hol
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
+from operator import and_, or_
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +19,13 @@ from pyspark.sql import types as T
 
 from common.ask import Answer
 from common.merge.quoting import quoted
-from common.merge.values import Value, sql_literal
-from common.settings.pipeline import Pipeline
+from common.merge.values import Value, spark_literal
+from common.settings.pipeline import PRUNABLE, Pipeline
 
 # So many ranges a column: one late row does not widen the bounds to the whole history.
 SPANS = 64
+# So many values of a key that nobody has asked to prune by are divided into ranges; more of them are one range.
+DIVIDED = 10_000
 # So many bytes of a text tell how far it is from another.
 PREFIX = 14
 Kinds = tuple[tuple[str, T.DataType], ...]
@@ -54,24 +58,31 @@ class Bound:
     spans: Sequence[Span]
     or_null: bool
 
-    def sql(self) -> str:
-        """As a condition on the table, which is called `t`."""
-        column = f"t.{quoted(self.column)}"
+    def condition(self) -> Column:
+        """The bound as a condition on the table, which is called `t`."""
+        column = F.col(f"t.{quoted(self.column)}")
         branches = [self._holds(column, span) for span in self.spans]
-        return " OR ".join([*branches, f"{column} IS NULL"] if self.or_null else branches)
+        return reduce(or_, [*branches, column.isNull()] if self.or_null else branches)
 
-    def _holds(self, column: str, span: Span) -> str:
-        first, last = sql_literal(span.first, self.kind), sql_literal(span.last, self.kind)
-        return f"{column} = {first}" if first == last else f"{column} BETWEEN {first} AND {last}"
+    def _holds(self, column: Column, span: Span) -> Column:
+        first, last = (spark_literal(value, self.kind) for value in (span.first, span.last))
+        return column == first if span.first == span.last else column.between(first, last)
 
 
-def sql_of(bounds: Sequence[Bound]) -> str:
-    """All of them at once."""
-    return " AND ".join(f"({bound.sql()})" for bound in bounds)
+def condition_of(bounds: Sequence[Bound]) -> Column | None:
+    """All bounds at once, as a condition on the table, which is called `t`. None where nothing bounds the batch."""
+    return reduce(and_, [bound.condition() for bound in bounds]) if bounds else None
 
 
 def kinds_of(schema: T.StructType, columns: Sequence[str]) -> Kinds:
     return tuple((name, schema[name].dataType) for name in columns)
+
+
+def undeclared_keys(schema: T.StructType, pipeline: Pipeline) -> list[str]:
+    """Keys to prune by although the pipeline does not say so: a row with a key of the batch has its value, so that is
+    always sound where Delta can skip by the column's type."""
+    keys = [key for key in pipeline.target.keys if key not in pipeline.target.prune_by]
+    return [key for key in keys if schema[key].dataType.simpleString() in PRUNABLE]
 
 
 def bounds_by(found: Mapping[str, Spread], kinds: Kinds, pipeline: Pipeline) -> list[Bound]:
@@ -97,6 +108,13 @@ def spread_held(column: pa.ChunkedArray, kind: T.DataType) -> Spread:
     return Spread(spans, has_null=column.null_count > 0)
 
 
+def range_held(column: pa.ChunkedArray) -> Spread:
+    """From the least to the greatest value of a column that this process holds, as one span: soon told of many."""
+    ends = pc.min_max(column)
+    first, last = ordinals_held(pa.array([ends["min"].as_py(), ends["max"].as_py()], column.type))
+    return Spread([] if first is None else [Span(first, last)], has_null=column.null_count > 0)
+
+
 def ordinals_held(values: pa.Array) -> list[Any]:
     """As `ordinal`; texts as themselves."""
     if pa.types.is_temporal(values.type):
@@ -109,18 +127,29 @@ def prefix_held(text: str) -> int:
     return int.from_bytes(text.encode()[:PREFIX].ljust(PREFIX, b"\0"))
 
 
-def spans_of(kinds: Kinds, where: Column) -> Column:
+def spans_of(kinds: Kinds, where: Column, undivided: Sequence[str] = ()) -> Column:
     """For each column its values as at most SPANS ranges, divided at the widest gaps, and whether one is null.
 
     As arrays, and not by windows, which are several queries' worth of planning: in one task, as large as the batch.
+    `undivided` columns are one range each, which costs nothing, however large the batch is.
     """
-    return F.struct(*(of_column(name, kind, where).alias(name) for name, kind in kinds))
+    return F.struct(*(of_column(name, kind, where, name in undivided).alias(name) for name, kind in kinds))
 
 
-def of_column(name: str, kind: T.DataType, where: Column) -> Column:
+def of_column(name: str, kind: T.DataType, where: Column, is_undivided: bool) -> Column:  # noqa: FBT001
     has_null = F.max(where & F.col(quoted(name)).isNull())
-    divided = let(in_order(name, kind, where), lambda held: let(starts(held, kind), lambda at: spans(held, at)))
-    return F.struct(divided.alias("spans"), has_null.alias("has_null"))
+    found = whole(name, kind, where) if is_undivided else divided(name, kind, where)
+    return F.struct(found.alias("spans"), has_null.alias("has_null"))
+
+
+def whole(name: str, kind: T.DataType, where: Column) -> Column:
+    values = F.when(where, F.col(quoted(name)))
+    first, last = (numbered(end, kind) for end in (F.min(values), F.max(values)))
+    return F.when(F.min(values).isNotNull(), F.array(F.struct(first.alias("first"), last.alias("last"))))
+
+
+def divided(name: str, kind: T.DataType, where: Column) -> Column:
+    return let(in_order(name, kind, where), lambda held: let(starts(held, kind), lambda at: spans(held, at)))
 
 
 def let(value: Column, then: Callable[[Column], Column]) -> Column:
@@ -129,14 +158,16 @@ def let(value: Column, then: Callable[[Column], Column]) -> Column:
 
 
 def in_order(name: str, kind: T.DataType, where: Column) -> Column:
-    """The values, each once: as a number that tells how far it is from another, and, of a text, as itself."""
+    """The values, each once, by their numbers."""
+    values = F.collect_set(F.when(where, F.col(quoted(name))))
+    return F.sort_array(F.transform(values, lambda value: numbered(value, kind)))
 
-    def numbered(value: Column) -> Column:
-        itself = value if isinstance(kind, T.StringType) else F.lit(None)
-        number = ordinal(value, kind).cast("decimal(38,0)")
-        return F.struct(number.alias("ordinal"), itself.cast("string").alias("text"))
 
-    return F.sort_array(F.transform(F.collect_set(F.when(where, F.col(quoted(name)))), numbered))
+def numbered(value: Column, kind: T.DataType) -> Column:
+    """A value as a number that tells how far it is from another, and a text also as itself."""
+    itself = value if isinstance(kind, T.StringType) else F.lit(None)
+    number = ordinal(value, kind).cast("decimal(38,0)")
+    return F.struct(number.alias("ordinal"), itself.cast("string").alias("text"))
 
 
 def starts(held: Column, kind: T.DataType) -> Column:
@@ -179,7 +210,7 @@ def spread_told(found: Answer, kind: T.DataType) -> Spread:
     says whether there is a null."""
     spans = [
         Span(value_told(each["first"], kind), value_told(each["last"], kind))
-        for each in found["spans"]
+        for each in found.get("spans", [])
         if "first" in each
     ]
     return Spread(spans, found.get("has_null", False))

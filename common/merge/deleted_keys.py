@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.divide.moments import readable
 from common.divide.tombstone import DELETED
 from common.merge.origin import LINEAGE, is_later
 from common.merge.quoting import quoted
@@ -28,7 +29,8 @@ def remember_deleted(changes: DataFrame, table: str, table_id: str, pipeline: st
     tombstones = changes.where(F.col(DELETED))
     if tombstones.isEmpty():
         return
-    newest = F.max_by(F.struct(F.col(LINEAGE), F.col(f"{RECORD}.timestamp")), F.col(f"{RECORD}.offset"))
+    time = readable(F.col(f"{RECORD}.timestamp"))
+    newest = F.max_by(F.struct(F.col(LINEAGE), time.alias("timestamp")), F.col(f"{RECORD}.offset"))
     remembered = (
         tombstones.groupBy(F.struct(*keys).alias("key"))
         .agg(newest.alias("newest"))

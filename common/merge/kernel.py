@@ -5,16 +5,21 @@ to write a small batch.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from datetime import date
+from functools import cache, reduce
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql import types as T
 
-from common.jvm import java, map_of
+from common.jvm import iterated, java
 from common.merge.bounds import Bound, Span
 from common.merge.values import kernel_literal
+
+# In days since 1970.
+KERNEL_SHIFTS_FROM, KERNEL_SHIFTS_TO = ((date(1582, 10, day) - date(1970, 1, 1)).days for day in (5, 24))
 
 
 @dataclass(frozen=True)
@@ -47,51 +52,30 @@ class Kernel:
         self._column = java(spark, "io.delta.kernel.expressions.Column")
         self._literal = java(spark, "io.delta.kernel.expressions.Literal")
         self._predicate = java(spark, "io.delta.kernel.expressions.Predicate")
-        self._scan_file = java(spark, "io.delta.kernel.internal.InternalScanFileUtils")
+        self._mapper = row_mapper(spark)
         hadoop = spark._jsparkSession.sessionState().newHadoopConf()
         self._engine = java(spark, "io.delta.kernel.defaults.engine.DefaultEngine").create(hadoop)
         self._table = java(spark, "io.delta.kernel.Table").forPath(self._engine, path)
 
-    def files(self, version: int, bounds: Sequence[Bound]) -> list[File]:
-        """The candidates in that version of the table; a file without statistics is one."""
+    def files(self, version: int, bounds: Sequence[Bound]) -> Generator[File]:
+        """The candidates in that version of the table, read as they are asked for; a file without statistics is one."""
         snapshot = self._table.getSnapshotAsOfVersion(self._engine, version)
         scan = snapshot.getScanBuilder().withFilter(self._all(map(self._condition, bounds))).build()
-        return [self._file(row) for row in self._rows(scan.getScanFiles(self._engine))]
-
-    def _rows(self, batches: Any) -> Iterator[Any]:
+        batches = scan.getScanFiles(self._engine)
         try:
-            while batches.hasNext():
-                rows = batches.next().getRows()
-                while rows.hasNext():
-                    yield rows.next()
+            for batch in iterated(batches):
+                rows = json.loads(self._mapper.writeValueAsString(batch.getRows().toInMemoryList()))
+                yield from (file_of(row["add"]) for row in rows)
         finally:
             batches.close()
-
-    def _file(self, row: Any) -> File:
-        add = row.getStruct(0)
-        fields = add.getSchema()
-        return File(
-            path=add.getString(fields.indexOf("path")),
-            partition_values=map_of(self._scan_file.getPartitionValues(row)),
-            size=add.getLong(fields.indexOf("size")),
-            modified=add.getLong(fields.indexOf("modificationTime")),
-            rows=self._counted(add, fields.indexOf("stats")),
-            has_deletion_vector=not add.isNullAt(fields.indexOf("deletionVector")),
-        )
-
-    def _counted(self, add: Any, place: int) -> int | None:
-        """Kernel has the statistics at hand where it has skipped files by them."""
-        if place < 0 or add.isNullAt(place):
-            return None
-        found: int | None = json.loads(add.getString(place)).get("numRecords")
-        return found
 
     def _condition(self, bound: Bound) -> Any:
         column = self._column(bound.column)
         branches = [self._holds(column, bound, span) for span in bound.spans]
         return reduce(self._either, [*branches, self._predicate("IS_NULL", column)] if bound.or_null else branches)
 
-    def _holds(self, column: Any, bound: Bound, span: Span) -> Any:
+    def _holds(self, column: Any, bound: Bound, exact: Span) -> Any:
+        span = as_kernel_sees(exact, bound.kind)
         first = kernel_literal(self._literal, span.first, bound.kind)
         if span.first == span.last:
             return self._predicate("=", column, first)
@@ -103,3 +87,43 @@ class Kernel:
 
     def _either(self, one: Any, other: Any) -> Any:
         return self._predicate("OR", one, other)
+
+
+def row_mapper(spark: SparkSession) -> Any:
+    """Writes many of Kernel's rows as one text: each call of a row's own methods would be a message to the JVM."""
+    return found_mapper(
+        java(spark, "com.fasterxml.jackson.databind.ObjectMapper"),
+        java(spark, "com.fasterxml.jackson.databind.module.SimpleModule"),
+        java(spark, "io.delta.kernel.defaults.internal.json.JsonUtils$RowSerializer"),
+    )
+
+
+@cache
+def found_mapper(mapper: Any, module: Any, serializer: Any) -> Any:
+    return mapper().registerModule(module().addSerializer(serializer()))
+
+
+def file_of(add: Mapping[str, Any]) -> File:
+    """A file by its entry in the log. Kernel has the statistics at hand where it has skipped files by them."""
+    return File(
+        path=add["path"],
+        partition_values=add["partitionValues"],
+        size=add["size"],
+        modified=add["modificationTime"],
+        rows=json.loads(add["stats"]).get("numRecords") if add.get("stats") else None,
+        has_deletion_vector="deletionVector" in add,
+    )
+
+
+def as_kernel_sees(span: Span, kind: T.DataType) -> Span:
+    """Widen a span of dates so that it holds all of its days wherever Kernel sees them.
+
+    Kernel reads the dates of the log as java.sql.Date, whose calendar goes from 1582-10-04 to 1582-10-15: it takes each
+    of the ten days between them for one that is ten days later. So the least date of a file can be as late as
+    1582-10-24 to it, although a day of the span is in the file.
+    """
+    if not isinstance(kind, T.DateType):
+        return span
+    first, last = int(span.first), int(span.last)
+    touches = first <= KERNEL_SHIFTS_TO and last >= KERNEL_SHIFTS_FROM
+    return Span(first, max(last, KERNEL_SHIFTS_TO)) if touches else span

@@ -11,6 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from common.divide.moments import readable
 from common.ledger.ledger import Ledger
 from common.merge.origin import LINEAGE
 from common.merge.side_tables import QUARANTINE_TABLE, REPLAY_COLUMNS, WAITING, is_provisional
@@ -67,7 +68,8 @@ class Quarantine:
         """With the state that counts, whether or not a replay lived to write it down."""
         stored = self._table.toDF()
         rows = stored.withColumns(missing_columns(stored)).where(self._is_ours())
-        return rows.withColumns({"state": F.when(self._is_done(), F.col("claim")).otherwise(F.col("state"))})
+        state = F.when(self._is_done(), F.col("claim")).otherwise(F.col("state"))
+        return rows.withColumns({"state": state, "timestamp": readable(F.col("timestamp"))})
 
     def of_other_tables(self) -> int:
         """Rows of a table that stood at this path before; for the one that stands there now its topic was read anew."""
@@ -76,11 +78,12 @@ class Quarantine:
     def claim(self, rows: DataFrame, state: Column, replay: int) -> None:
         """`rows` have their origin; each is to have `state` as soon as the table has committed this replay."""
         claimed = rows.select(*(F.col(f"{LINEAGE}.{name}").alias(name) for name in IDENTITY), state.alias("claim"))
-        same = " AND ".join(f"q.{name} = s.{name}" for name in IDENTITY)
-        ours = f"q.pipeline = '{self._ledger.pipeline}' AND q.table_id = '{self._ledger.table_id()}'"
+        same = F.expr(" AND ".join(f"q.{name} = s.{name}" for name in IDENTITY))
+        of_table = F.col("q.table_id") == self._ledger.table_id()
+        ours = (F.col("q.pipeline") == self._ledger.pipeline) & of_table
         (
             self._table.alias("q")
-            .merge(claimed.alias("s"), f"{same} AND {ours}")
+            .merge(claimed.alias("s"), same & ours)
             .whenMatchedUpdate(set={"replay": F.lit(replay), "claim": "s.claim"})
             .execute()
         )

@@ -6,5 +6,6 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    """A dollar sign is written as an escape: where variables are substituted, `${env:NAME}` would be replaced."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     return f"'{escaped}'"

@@ -1,6 +1,7 @@
 """How much of the table a batch can touch: the files that may hold one of its keys, and what may be done with them."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import structlog
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.jvm import said
-from common.merge.bounds import Bound, sql_of
+from common.merge.bounds import Bound, condition_of
 from common.merge.kernel import File, Kernel
 from common.merge.transaction import DirectTransaction
 from common.merge.upsert import same_key
@@ -19,6 +20,8 @@ from common.merge.upsert import same_key
 log = structlog.get_logger()
 # More than that to rewrite, and Delta's MERGE, which first looks which of the candidates it must, is the better way.
 REWRITE_BYTES = 64 * 2**20
+# Each of them is opened, however small it is.
+REWRITE_FILES = 2_000
 ONE_TASK_BYTES = 4 * 2**20
 # So much is read, joined and written by the driver itself. Files of few bytes can hold many rows, which it has to hold.
 BY_HAND_BYTES = 8 * 2**20
@@ -72,18 +75,36 @@ def fits(changes: T.StructType, table: T.StructType) -> bool:
 def reach(
     spark: SparkSession, path: str, bounds: Sequence[Bound], transaction: DirectTransaction | None = None
 ) -> Reach | None:
-    """None where nothing bounds the batch, or where Kernel does not know a feature of the table."""
+    """None where nothing bounds the batch, where there are more candidates than a commit of our own would rewrite, or
+    where Kernel does not know a feature of the table."""
     if not bounds:
         return None
     transaction = transaction or DirectTransaction(spark, path)
     try:
-        return Reach(transaction, Kernel(spark, path).files(transaction.version, bounds))
+        files = few_files(Kernel(spark, path).files(transaction.version, bounds))
     except Py4JJavaError as error:
         log.warning("Delta Kernel cannot tell the candidate files of this table", cause=said(error))
         return None
+    return None if files is None else Reach(transaction, files)
+
+
+def few_files(candidates: Generator[File]) -> list[File] | None:
+    """All candidates; None as soon as they are too many or too large, because nobody needs the rest then."""
+    found, size = [], 0
+    with closing(candidates):
+        for file in candidates:
+            found.append(file)
+            size += file.size
+            if size > REWRITE_BYTES or len(found) > REWRITE_FILES:
+                log.info("Delta's MERGE finds the files of this batch", candidates_at_least=len(found), bytes=size)
+                return None
+    return found
 
 
 def strays(table: DeltaTable, changes: DataFrame, keys: Sequence[str], bounds: Sequence[Bound]) -> DataFrame:
     """Changes whose key has a row outside of the bounds: there must not be any, or the bounds are not sound."""
-    outside = table.alias("t").toDF().where(f"NOT ({sql_of(bounds)})")
+    inside = condition_of(bounds)
+    outside = table.alias("t").toDF()
+    if inside is not None:
+        outside = outside.where(~inside)
     return changes.alias("s").join(outside, on=F.expr(same_key(keys)), how="left_semi")

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.divide.fate import FATE, LATE, QUARANTINED
+from common.divide.moments import readable
 from common.divide.verdict import MESSAGE, REASON
 from common.ledger.commits import Commits
 from common.ledger.ledger import Ledger, TableLog
@@ -46,7 +47,11 @@ def append_late(rows: DataFrame, table: str, position: Position, table_id: str, 
 
 def append_side(rows: DataFrame, path: str, position: Position, table_id: str, columns: list[Column]) -> None:
     """Without a transaction id: after a rollback Delta would take the retry for a replay and skip it."""
-    numbered = rows.select(
+    # Whoever shows these rows to a person reads their times in Python.
+    readable_records = rows.withColumn(
+        RECORD, F.col(RECORD).withField("timestamp", readable(F.col(f"{RECORD}.timestamp")))
+    )
+    numbered = readable_records.select(
         F.lit(position.pipeline).alias("pipeline"),
         F.lit(position.epoch).alias("epoch"),
         F.lit(position.seq).cast("bigint").alias("seq"),

@@ -42,7 +42,7 @@ def by_sequence(sequence: str) -> str:
     return f"t.{quoted(sequence)} IS NULL OR s.{quoted(sequence)} > t.{quoted(sequence)}"
 
 
-def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert, bound: str | None = None) -> None:
+def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert, bound: Column | None = None) -> None:
     """Delete what is to be deleted, update what is older, insert what is not there.
 
     `changes` holds one row per key, its keys never null. `bound` is a condition that every row with one of these keys
@@ -55,7 +55,8 @@ def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert, bound: s
     values |= {quoted(name): "NULL" for name in upsert.nulled}
     keys = {quoted(key) for key in upsert.keys}
     updates = {name: value for name, value in values.items() if name not in keys}
-    merge = table.alias("t").merge(changes.alias("s"), both(same_key(upsert.keys), bound))
+    on = F.expr(same_key(upsert.keys))
+    merge = table.alias("t").merge(changes.alias("s"), on if bound is None else on & bound)
     # The guard stands only in WHEN MATCHED: in ON, an older event would not match and be inserted as a second row.
     if upsert.deletes:
         merge = (

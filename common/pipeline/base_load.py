@@ -1,6 +1,8 @@
 """The base load: the first rows of a table, and the beginning of an epoch in the same commit."""
 
 import re
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -8,6 +10,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.account.keys import key_of
+from common.divide.fate import dividing_keys, is_empty
+from common.divide.unfit import unfit_values
+from common.divide.verdict import MESSAGE, REASON, with_reason
 from common.errors import UsageError
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.lock import commit_lock
@@ -19,6 +24,9 @@ from common.pipeline.judge import with_derived
 from common.pipeline.numbering import next_epoch
 from common.settings.locations import Location, is_delta_table
 from common.settings.pipeline import Pipeline
+
+COUNT = "_count"
+EMPTY = "_empty"
 
 
 def refuse_existing(table: Location, *, overwrite: bool) -> None:
@@ -49,7 +57,8 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
     check_expressions(spark, pipeline)
     ledger = open_ledger(spark, table.uri, pipeline.name)
     rows = with_derived(declared(spark.read.parquet(source.uri), pipeline, source), pipeline)
-    refuse_unclear_keys(rows, pipeline.target.keys, source)
+    refuse_unfit_values(rows, pipeline, source)
+    refuse_unclear_keys(rows, pipeline, source)
     # A table that is there already may be in maintenance's hands, and a new one in those of a load that was killed.
     with commit_lock(table):
         refuse_existing(table, overwrite=overwrite)
@@ -80,15 +89,37 @@ def write_first(
         )
 
 
-def refuse_unclear_keys(rows: DataFrame, keys: list[str], source: Location) -> None:
-    """A key that stands twice would be updated twice by each of its events; a null one would never be found.
+def refuse_unfit_values(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
+    """What would be turned away in an event: a year that does not have four digits, or a text that is not UTF-8."""
+    found = [verdict for field in rows.schema for verdict in unfit_values(field.name, field.dataType)]
+    if not found:
+        return
+    judged = with_reason(rows, found).where(F.col(REASON).isNotNull())
+    # Only in words: Python could not read the values.
+    for row in judged.select(MESSAGE).limit(1).collect():
+        raise UsageError(
+            f"the parquet files of {source}: {row[MESSAGE]}",
+            f"load files without such values, or derive the column otherwise in pipeline '{pipeline.name}'",
+        )
+
+
+def refuse_unclear_keys(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
+    """A key that stands twice would be updated twice by each of its events; a null one would never be found, nor an
+    empty text in a column that partitions the table, which Delta stores as null.
 
     The keys are canonical here, so two spellings of one stand twice.
     """
-    has_null = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
-    unclear = rows.groupBy(*keys).count().where(f"count > 1 OR {has_null}")
+    keys = pipeline.target.keys
+    has_null = reduce(or_, (F.col(quoted(key)).isNull() for key in keys))
+    has_empty = reduce(or_, map(is_empty, dividing_keys(pipeline)), F.lit(False))  # noqa: FBT003
+    counted = rows.groupBy(*keys).agg(F.count("*").alias(COUNT), F.first(has_empty).alias(EMPTY))
+    unclear = counted.where((F.col(COUNT) > 1) | has_null | F.col(EMPTY))
     for row in unclear.limit(1).collect():
-        what = "stands twice" if row["count"] > 1 else "has a null or a NaN"
+        what = "has a null or a NaN"
+        if row[EMPTY]:
+            what = "has an empty text in a column that partitions the table, which Delta stores as null"
+        elif row[COUNT] > 1:
+            what = "stands twice"
         raise UsageError(
             f"the parquet files of {source}: key {key_of(row, keys)} {what}", "load files with one row for each key"
         )

@@ -26,6 +26,7 @@ from common.pipeline.questions import Keep, Materialised, keep_few, keep_many
 from common.pipeline.table_fit import TableFit
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets, Plan, starting_offsets
+from common.read.around import is_overflow, read_around
 from common.read.kafka import RECORD
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
@@ -133,20 +134,25 @@ def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
 def read_and_judge(rows: DataFrame, settling: Settling, planned: Plan, keep: Keep) -> Materialised:
     """Judged again where the decoder has met what it did not know, from the rows that were read: not from the topic."""
     pipeline, decoder = settling.pipeline, settling.decoder
-    read = read_once(with_fates(rows, pipeline, decoder), settling, planned, keep)
+    read = read_once(rows, settling, planned, keep)
     informed = decoder.informed_by(lambda: read.rows)
     if informed is None:
         return read
     return keep(with_fates_of_records(read.rows.select(RECORD), pipeline, informed), pipeline)
 
 
-def read_once(judged: DataFrame, settling: Settling, planned: Plan, keep: Keep) -> Materialised:
-    """Another read of the same range could meet a log that retention has shortened meanwhile."""
+def read_once(rows: DataFrame, settling: Settling, planned: Plan, keep: Keep) -> Materialised:
+    """Another read of the same range could meet a log that retention has shortened meanwhile. So there is another one
+    only where a record has a time that fails every read by Spark."""
+    pipeline, decoder = settling.pipeline, settling.decoder
     try:
-        return keep(judged, settling.pipeline)
-    except (PySparkException, Py4JError):
+        return keep(with_fates(rows, pipeline, decoder), pipeline)
+    except (PySparkException, Py4JError) as error:
         refuse_unreadable(settling, planned.start)
-        raise
+        around = read_around(rows.sparkSession, settling.topic, planned) if is_overflow(error) else None
+        if around is None:
+            raise
+    return keep(with_fates(around, pipeline, decoder), pipeline)
 
 
 def refuse_unreadable(settling: Settling, start: Offsets) -> None:

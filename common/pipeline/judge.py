@@ -1,5 +1,6 @@
 """From raw Kafka rows to judged events: decoded, derived, with a reason where turned away, and one fate each."""
 
+from collections.abc import Sequence
 from functools import cache
 
 from pyspark.sql import Column, DataFrame
@@ -9,6 +10,7 @@ from common.decode.decoder import Decoder
 from common.decode.keys import with_canonical_keys
 from common.divide.fate import no_key, pipeline_verdicts, with_fate
 from common.divide.tombstone import as_sent, of_events, of_tombstones, with_key_as_value
+from common.divide.unfit import unfit_values
 from common.divide.verdict import VERDICT, Verdict, with_reason
 from common.read.kafka import as_records
 from common.settings.pipeline import Pipeline
@@ -31,11 +33,21 @@ def with_fates_of_records(records: DataFrame, pipeline: Pipeline, decoder: Decod
 def with_columns(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
     """The event's own columns and the derived ones, with a reason where they cannot be had or are refused."""
     complete = with_derived(decoder.with_event(records), pipeline)
-    return with_reason(complete, verdicts(pipeline, decoder)).drop(VERDICT, *decoder.scaffold())
+    found = verdicts(pipeline, decoder, derived_verdicts(complete, pipeline))
+    return with_reason(complete, found).drop(VERDICT, *decoder.scaffold())
 
 
-def verdicts(pipeline: Pipeline, decoder: Decoder) -> list[Verdict]:
-    of_values = [*decoder.verdicts(), *pipeline_verdicts(pipeline)]
+def derived_verdicts(events: DataFrame, pipeline: Pipeline) -> list[Verdict]:
+    """What a derived column must not become. Its type is known here, and not in the pipeline file."""
+    derived = pipeline.target.derived
+    if not derived:
+        return []
+    schema = events.schema
+    return [verdict for name in derived for verdict in unfit_values(name, schema[name].dataType)]
+
+
+def verdicts(pipeline: Pipeline, decoder: Decoder, of_derived: Sequence[Verdict]) -> list[Verdict]:
+    of_values = [*decoder.verdicts(), *pipeline_verdicts(pipeline), *of_derived]
     if not pipeline.deletes:
         return of_values
     of_keys = [*decoder.key_verdicts(pipeline.target.keys), *no_key(pipeline)]

@@ -23,7 +23,17 @@ from common.divide.fold import fold, fold_held
 from common.divide.verdict import MESSAGE, REASON
 from common.errors import first_line
 from common.jvm import bytes_kept, let_go
-from common.merge.bounds import Kinds, Spread, kinds_of, spans_of, spread_held, spread_told
+from common.merge.bounds import (
+    DIVIDED,
+    Kinds,
+    Spread,
+    kinds_of,
+    range_held,
+    spans_of,
+    spread_held,
+    spread_told,
+    undeclared_keys,
+)
 from common.plan.broker import Gaps
 from common.read.kafka import RECORD, place
 from common.settings.pipeline import POSITION, Pipeline
@@ -82,13 +92,14 @@ class InSpark:
         self._pipeline = pipeline
 
     def answers(self) -> Answers:
-        kinds = kinds_of(self.schema, self._pipeline.target.prune_by)
+        undeclared = tuple(undeclared_keys(self.schema, self._pipeline))
+        kinds = kinds_of(self.schema, [*self._pipeline.target.prune_by, *undeclared])
         questions = {
             "fates": count_fates(self.rows, self._pipeline),
             "unclear": an_unclear_key(self.rows, self._pipeline),
         }
         if kinds:
-            questions["spans"] = self.rows.agg(spans_to_merge(kinds).alias("spans"))
+            questions["spans"] = self.rows.agg(spans_to_merge(kinds, undeclared).alias("spans"))
         found = ask(questions)
         spans = found["spans"][0]["spans"] if kinds else {}
         spreads = {name: spread_told(spans[name], kind) for name, kind in kinds}
@@ -107,9 +118,14 @@ class Held:
         self._pipeline = pipeline
 
     def answers(self) -> Answers:
-        kinds = kinds_of(self.schema, self._pipeline.target.prune_by)
+        undeclared = undeclared_keys(self.schema, self._pipeline)
+        kinds = kinds_of(self.schema, [*self._pipeline.target.prune_by, *undeclared])
         to_merge = self.held.filter(pc.equal(self.held[FATE], MERGE))
-        spreads = {name: spread_held(to_merge[name], kind) for name, kind in kinds}
+        undivided = undeclared if to_merge.num_rows > DIVIDED else ()
+        spreads = {
+            name: range_held(to_merge[name]) if name in undivided else spread_held(to_merge[name], kind)
+            for name, kind in kinds
+        }
         return Answers(tally_held(self.held), unclear_held(self.held, self._pipeline), spreads, kinds)
 
     def gaps(self, ranges: Ranges) -> Gaps:
@@ -180,8 +196,8 @@ def can_hold(judged: DataFrame, pipeline: Pipeline) -> bool:
 
 
 @cache
-def spans_to_merge(kinds: Kinds) -> Column:
-    return spans_of(kinds, F.expr(IS_TO_MERGE))
+def spans_to_merge(kinds: Kinds, undivided: tuple[str, ...]) -> Column:
+    return spans_of(kinds, F.expr(IS_TO_MERGE), undivided)
 
 
 @cache

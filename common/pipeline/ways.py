@@ -11,7 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 import structlog
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from common.account.tally import unbalanced
@@ -19,7 +19,7 @@ from common.arrow import NOT_FOR_PYTHON
 from common.errors import first_line
 from common.ledger.position import Stamp
 from common.merge.alignment import Alignment, align
-from common.merge.bounds import Bound, sql_of
+from common.merge.bounds import Bound, condition_of
 from common.merge.by_hand import merge_by_hand
 from common.merge.kernel import File
 from common.merge.plain import NotPlainError
@@ -58,7 +58,7 @@ class ByMerge:
     """Delta's own MERGE, bounded where there are bounds."""
 
     def __init__(
-        self, table: DeltaTable, changes: DataFrame, upsert: Upsert, pipeline: Pipeline, bound: str | None
+        self, table: DeltaTable, changes: DataFrame, upsert: Upsert, pipeline: Pipeline, bound: Column | None
     ) -> None:
         self._table, self._changes, self._upsert, self._bound = table, changes, upsert, bound
         rows = table.toDF() if bound is None else table.alias("t").toDF().where(bound)
@@ -185,7 +185,7 @@ class Task:
             self._fenced(found.transaction)
             return Directly(found, self._made(found, changes, upsert, aligned), to_merge=self.to_merge)
         table = DeltaTable.forPath(spark, path)
-        return ByMerge(table, changes.frame, upsert, self.pipeline, sql_of(bounds) or None)
+        return ByMerge(table, changes.frame, upsert, self.pipeline, condition_of(bounds))
 
     def _aligned(self, table: T.StructType) -> Alignment:
         return align(self.changes.schema, table, undeclared=self.pipeline.target.schema_changes.undeclared)

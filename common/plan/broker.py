@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property
 from typing import Any, NoReturn
@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 
 from common.errors import BrokerUnreachable, ConfigurationError, StateError, TopicMissing
 from common.plan.fetch import SETTINGS as FETCHING
-from common.plan.fetch import Fetcher
-from common.plan.offsets import Available, Offsets
+from common.plan.fetch import Fetcher, Record, is_out_of_reach, record_of
+from common.plan.offsets import Available, Offsets, Plan
 from common.plan.refusal import misconfigured, reason
 from common.settings.access import OPEN, Access
 
@@ -126,6 +126,23 @@ class Topic:
             consumer.close()
         return None
 
+    def records_out_of_reach(self, planned: Plan) -> Iterator[Record]:
+        """The planned records whose time Spark cannot hold. All records of the plan pass by, no other is kept."""
+        consumer = self._consumer({"group.id": "alluvium-gaps"})
+        open_ends = {partition: end for partition, end in planned.end.items() if planned.start[partition] < end}
+        try:
+            consumer.assign([TopicPartition(self.name, each, planned.start[each]) for each in open_ends])
+            while open_ends:
+                message = self._next_message(consumer, "the topic")
+                partition, offset = message.partition(), message.offset()
+                end = open_ends.get(partition, 0)
+                if message.error() is None and offset < end and is_out_of_reach(message.timestamp()[1]):
+                    yield record_of(message)
+                if offset >= end - (message.error() is None):
+                    open_ends.pop(partition, None)
+        finally:
+            consumer.close()
+
     @cached_property
     def fetcher(self) -> Fetcher:
         """For as long as this topic is used: to connect takes longer than to fetch a few records."""
@@ -133,12 +150,17 @@ class Topic:
 
     def _next_offset(self, consumer: Consumer, wanted: Iterable[int]) -> tuple[int, int]:
         """Partition and offset of the next committed record, or of a partition's end."""
+        message = self._next_message(consumer, f"partition {min(wanted)}")
+        return int(message.partition()), int(message.offset())
+
+    def _next_message(self, consumer: Consumer, where: str) -> Any:
+        """The next committed record, or a log's end."""
         message = consumer.poll(SCAN_SECONDS)
         if message is None:
-            raise self._unreachable(f"partition {min(wanted)} gives nothing")
+            raise self._unreachable(f"{where} gives nothing")
         if message.error() is not None and message.error().code() != KafkaError._PARTITION_EOF:
             self._translate(KafkaException(message.error()))
-        return int(message.partition()), int(message.offset())
+        return message
 
     def _client(self) -> AdminClient:
         try:

@@ -18,6 +18,8 @@ log = structlog.get_logger()
 MAX_BYTES = 16 * 2**20
 # Whatever takes longer is not worth the wait: Spark reads it, and knows each of its errors.
 PATIENCE_SECONDS = 5.0
+# Spark counts the microseconds since 1970 in 64 bits.
+FURTHEST_MS = (2**63 - 1) // 1000
 SETTINGS: dict[str, str | int | bool] = {
     "group.id": "alluvium-few",
     "check.crcs": True,
@@ -39,6 +41,22 @@ class Record(NamedTuple):
     partition: int
     offset: int
     milliseconds: int
+
+
+def is_out_of_reach(milliseconds: int) -> bool:
+    """Whether Spark's own source of Kafka fails on a record of this time, and its whole batch with it."""
+    return abs(milliseconds) > FURTHEST_MS
+
+
+def record_of(message: Any) -> Record:
+    return Record(
+        message.key(),
+        message.value(),
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+    )
 
 
 class NotFetched(Exception):
@@ -94,7 +112,7 @@ def records(consumer: Consumer, planned: Plan) -> Iterator[Record]:
         if message.error() is not None or offset != following[partition]:
             # Transactions and compaction leave such gaps. Two clients have to agree on one, and this would be the same.
             raise NotFetched(f"partition {partition} has no offset {following[partition]}")
-        found = Record(message.key(), message.value(), message.topic(), partition, offset, message.timestamp()[1])
+        found = record_of(message)
         size += len(found.key or b"") + len(found.value or b"")
         if size > MAX_BYTES:
             raise NotFetched(f"more than {MAX_BYTES} bytes")

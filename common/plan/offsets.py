@@ -1,7 +1,7 @@
 """Which offsets, exactly. Pure: nothing here talks to a broker or to Spark."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from common.errors import StateError
@@ -88,6 +88,21 @@ def fair_share(lag: Offsets, limit: int) -> dict[int, int]:
         share[partition] += more
         left -= more
     return share
+
+
+def plans_around(planned: Plan, left_out: Iterable[tuple[int, int]]) -> list[Plan]:
+    """Plans that together have all offsets of a plan but some, each given by its partition and its offset."""
+    ranges = {partition: [(first, planned.end[partition])] for partition, first in planned.start.items()}
+    for partition, offset in sorted(left_out):
+        first, end = ranges[partition].pop()
+        ranges[partition] += [(first, offset)] if first < offset else []
+        ranges[partition].append((offset + 1, end))
+    starts: list[dict[int, int]] = [dict(planned.end) for _ in range(max(map(len, ranges.values())))]
+    ends = [dict(planned.end) for _ in starts]
+    for partition, several in ranges.items():
+        for number, (first, end) in enumerate(several):
+            starts[number][partition], ends[number][partition] = first, end
+    return [plan for plan in map(Plan, starts, ends) if plan.records]
 
 
 def to_json(topic: str, offsets: Offsets) -> str:

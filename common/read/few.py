@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.errors import first_line
 from common.plan.broker import Topic
-from common.plan.fetch import Record
+from common.plan.fetch import FURTHEST_MS, Record, is_out_of_reach
 from common.plan.offsets import Plan
 
 log = structlog.get_logger()
@@ -30,14 +30,28 @@ def fetched_rows(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame 
     if records is None:
         return None
     try:
-        return as_rows(spark, records)
+        return rows_of(spark, records)
     except pa.ArrowException as error:
         log.info("Spark reads this batch, a record of it is out of bounds", reason=first_line(error))
         return None
 
 
-def as_rows(spark: SparkSession, records: Sequence[Record]) -> DataFrame:
+def rows_of(spark: SparkSession, records: Sequence[Record]) -> DataFrame:
     # By rows, not by `zip(*records)`: that has no column at all where there is no record.
-    columns = [[record[number] for record in records] for number in range(len(SCHEMA))]
+    within_reach = [in_reach(record) for record in records]
+    columns = [[record[number] for record in within_reach] for number in range(len(SCHEMA))]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))
+
+
+def in_reach(record: Record) -> Record:
+    """The record, with the nearest time that Spark can hold."""
+    if not is_out_of_reach(record.milliseconds):
+        return record
+    log.warning(
+        "the timestamp of a record is further away than Spark can tell",
+        partition=record.partition,
+        offset=record.offset,
+        milliseconds=record.milliseconds,
+    )
+    return record._replace(milliseconds=FURTHEST_MS if record.milliseconds > 0 else -FURTHEST_MS)

@@ -20,7 +20,7 @@ from common.jvm import java
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.position import Position
 from common.merge import reach as reach_module
-from common.merge.bounds import sql_of
+from common.merge.bounds import condition_of
 from common.merge.origin import LINEAGE, ORIGIN
 from common.merge.reach import Reach, reach
 from common.merge.transaction import DirectTransaction
@@ -77,7 +77,7 @@ def test_the_direct_way_gives_what_the_merge_gives(spark: SparkSession, tmp_path
                 assert isinstance(way_there, Directly)
             else:
                 target = DeltaTable.forPath(spark, table.uri)
-                way_there = ByMerge(target, changes, upsert_of(declared), declared, sql_of(bounds))
+                way_there = ByMerge(target, changes, upsert_of(declared), declared, condition_of(bounds))
             with transaction(spark, stamp):
                 way_there.commit(stamp)
             metrics = open_ledger(spark, table.uri, "trial").metrics(stamp)

@@ -12,7 +12,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from common.errors import ConfigurationError, StateError
-from common.merge.bounds import SPANS, Bound, sql_of
+from common.merge.bounds import SPANS, Bound, condition_of, undeclared_keys
 from common.merge.kernel import File, Kernel
 from common.merge.transaction import DirectTransaction
 from common.pipeline.expressions import check_expressions
@@ -50,7 +50,9 @@ def write_files(spark: SparkSession, path: Path, kind: str, files: Sequence[Sequ
 
 def inside(table: DeltaTable, bounds: Sequence[Bound]) -> DataFrame:
     """By Spark, as a MERGE with the same bounds reads it."""
-    return table.alias("t").toDF().where(sql_of(bounds))
+    condition = condition_of(bounds)
+    assert condition is not None
+    return table.alias("t").toDF().where(condition)
 
 
 def rows_of(spark: SparkSession, path: Path, files: Sequence[File]) -> list[Row]:
@@ -72,7 +74,7 @@ def test_every_row_with_a_key_of_the_batch_is_inside_of_the_bounds(
         bounds = bounds_of(changes, keyed_by(kind))
         held = {n for numbers in files for n in numbers} & set(wanted)
         assert {row["n"] for row in inside(table, bounds).collect()} >= held
-        candidates = Kernel(spark, str(tmp_path)).files(len(files) - 1, bounds)
+        candidates = list(Kernel(spark, str(tmp_path)).files(len(files) - 1, bounds))
         assert {row["n"] for row in rows_of(spark, tmp_path, candidates)} >= held
         # Each key is a range of its own, so a file is a candidate only where a key lies between its least and greatest.
         between = sum(1 for numbers in files if any(numbers[0] <= n <= numbers[-1] for n in wanted))
@@ -95,10 +97,10 @@ def test_files_that_tell_less_are_read_all_the_same(spark: SparkSession, tmp_pat
     changes = spark.createDataFrame([(4, 2.0)], "k bigint, n double").localCheckpoint()
     table, declared = DeltaTable.forPath(spark, path), keyed_by("bigint")
     version = int(table.history(1).first()["version"])
-    assert len(Kernel(spark, path).files(version, bounds_of(changes, declared))) == 1
+    assert len(list(Kernel(spark, path).files(version, bounds_of(changes, declared)))) == 1
     assert inside(table, bounds_of(changes, declared)).where("k = 4").count() == 1
     beyond = bounds_of(spark.createDataFrame([(40, 2.0)], "k bigint, n double").localCheckpoint(), declared)
-    assert len(Kernel(spark, path).files(version, beyond)) == (1 if trouble == "no statistics" else 0)
+    assert len(list(Kernel(spark, path).files(version, beyond))) == (1 if trouble == "no statistics" else 0)
 
 
 def test_the_widest_gaps_divide_the_ranges(spark: SparkSession) -> None:
@@ -130,7 +132,7 @@ def test_nulls_of_a_column_that_is_no_key_have_a_branch_of_their_own(spark: Spar
         changes = spark.createDataFrame([changed], "k bigint, n bigint").localCheckpoint()
         bounds = bounds_of(changes, declared)
         assert changed in [tuple(row) for row in inside(DeltaTable.forPath(spark, str(tmp_path)), bounds).collect()]
-        candidates = Kernel(spark, str(tmp_path)).files(0, bounds)
+        candidates = list(Kernel(spark, str(tmp_path)).files(0, bounds))
         assert changed in [tuple(row) for row in rows_of(spark, tmp_path, candidates)]
 
 
@@ -198,6 +200,31 @@ def test_deletes_are_found_by_their_keys_and_counted_where_nothing_is(
     trial.run("batch")
     assert operations(trial) == ["MERGE", "WRITE"]
     assert trial.rows() == {(2, "a", 2.0), (89, "z", 8.9)}
+
+
+def test_keys_are_pruned_by_without_being_asked(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reader: None
+) -> None:
+    """Also by a delete."""
+    monkeypatch.setenv("ALLUVIUM_REPORT_DIR", str(tmp_path / "reports"))
+    trial.pipeline = pipeline(trial.topic, source={"null_value": "delete"})
+    trial.broker.produce(trial.topic, [event(900, "a", 9.0), event(901, "c", 9.1)], partition=0)
+    trial.run("batch")
+    assert touched(tmp_path) == Files(in_table=1, candidates=0, added=2, removed=0)
+    trial.broker.produce(trial.topic, [event(900, "a", 9.5), tombstone(901, "c")], partition=0)
+    trial.run("batch")
+    assert touched(tmp_path) == Files(in_table=3, candidates=2, added=1, removed=2)
+    assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (900, "a", 9.5)}
+
+
+def test_a_key_that_cannot_be_pruned_by_is_left_to_the_others(spark: SparkSession) -> None:
+    schema = spark.createDataFrame([], "id bigint, degrees double, at timestamp, flag boolean, note string").schema
+    declared = pipeline(
+        "t",
+        source={"columns": {field.name: field.dataType.simpleString() for field in schema}},
+        target={"keys": ["note", "degrees", "id", "flag"], "partition_by": [], "prune_by": ["note"]},
+    )
+    assert undeclared_keys(schema, declared) == ["id"]
 
 
 def test_a_column_that_changes_although_declared_immutable_is_found_by_the_check(

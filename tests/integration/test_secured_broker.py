@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -29,6 +30,8 @@ from tests.support.trial import Trial, event, pipeline
 
 # What the row promises of every refusal.
 BOUND_SECONDS = 30
+# As a key of an event.
+ASKS_FOR_IT = "${env:KAFKA_PASSWORD}"
 BASE = {(1, "a", 1.0), (2, "a", 2.0)}
 
 
@@ -193,10 +196,13 @@ def files_with_the_canary(folder: Path) -> list[Path]:
 def test_37_the_real_job_by_scram_leaves_the_password_nowhere(
     temperatures: Path, broker: Broker, topic: str, kafka: Kafka, right: dict[str, str], tmp_path: Path
 ) -> None:
+    """Also where a producer asks for it by a key, and Delta's MERGE writes its condition into the table's log."""
     hour = {"latitude": 51.5, "longitude": -0.5, "time": "2023-01-01T00:00", "temperature_2m": 3.5}
-    broker.produce(topic, [(b"k", json.dumps(hour).encode()), (b"x", b"not json")], partition=0)
+    hours = [hour, hour | {"time": ASKS_FOR_IT}]
+    broker.produce(topic, [*((b"k", json.dumps(each).encode()) for each in hours), (b"x", b"not json")], partition=0)
     (tmp_path / "events").mkdir()
     environment = clean_environment(
+        KAFKA_PASSWORD=PASSWORD,
         ALLUVIUM_PIPELINES=str(pipelines_with(tmp_path, right)),
         ALLUVIUM_LOG_DIR=str(tmp_path / "log"),
         ALLUVIUM_REPORT_DIR=str(tmp_path / "reports"),
@@ -206,7 +212,12 @@ def test_37_the_real_job_by_scram_leaves_the_password_nowhere(
     job = ["submit/streaming_merge.sh", "--mode", "batch", "--once"]
     done, command_lines = watched([*job, temperatures, kafka.address_of("SASL_SSL"), topic], environment)
     assert done.returncode == 0, done.stderr
-    assert "Total number of rows :2" in done.stdout.splitlines()
+    assert "Total number of rows :3" in done.stdout.splitlines()
+    table = DeltaTable(temperatures)
+    assert "MERGE" in [commit["operation"] for commit in table.history()]
+    found = table.to_pyarrow_table().select(["time", "temperature_2m"]).to_pylist()
+    assert sorted(row["temperature_2m"] for row in found) == [1.5, 3.5, 3.5]
+    assert {"time": ASKS_FOR_IT, "temperature_2m": 3.5} in found
     assert any((tmp_path / "events").iterdir())
     assert any((tmp_path / "reports").iterdir())
     assert (tmp_path / "table_quarantine" / "_delta_log").is_dir()
@@ -217,12 +228,13 @@ def test_37_the_real_job_by_scram_leaves_the_password_nowhere(
 
 @pytest.fixture
 def temperatures(spark: SparkSession, tmp_path: Path) -> Path:
-    """A temperatures table of one hour, as the base load leaves it."""
-    row = (51.5, -0.5, "2022-12-31T23:00", 1.5)
+    """A temperatures table of two hours, as the base load leaves it. Its change feed is only for Delta to write."""
+    rows = [(51.5, -0.5, time, 1.5) for time in ("2022-12-31T23:00", ASKS_FOR_IT)]
     schema = "latitude double, longitude double, time string, temperature_2m double"
-    spark.createDataFrame([row], schema).write.parquet(str(tmp_path / "base"))
+    spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "base"))
     source, table = location(f"{tmp_path}/base"), location(f"{tmp_path}/table")
     load_base(spark, read_pipeline("temperatures"), source, table, overwrite=False)
+    spark.sql(f"ALTER TABLE delta.`{table.uri}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
     return tmp_path / "table"
 
 

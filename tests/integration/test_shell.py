@@ -23,7 +23,7 @@ OF_A_CHECKPOINT = """\
 from pyspark.sql import types as T
 from common.merge.bounds import Bound, Span
 from common.merge.kernel import Kernel
-print("candidates:", len(Kernel(spark, "{}").files(0, [Bound("id", T.LongType(), [Span(2, 2)], or_null=False)])))
+print("candidates:", len(list(Kernel(spark, "{}").files(0, [Bound("id", T.LongType(), [Span(2, 2)], or_null=False)]))))
 """
 
 

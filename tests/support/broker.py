@@ -81,8 +81,10 @@ class Broker:
         records: list[tuple[bytes | None, bytes | None]],
         partition: int | None = None,
         config: dict[str, str | int] | None = None,
+        milliseconds: int = 0,
     ) -> None:
-        """Key and value of each record, in order, all of them delivered or the test fails.
+        """Key and value of each record, in order, all of them delivered or the test fails. `milliseconds` is their
+        time, if not now.
 
         Idempotent, since a resend of one that is not may overtake: records in another order than they were given."""
         failed: list[object] = []
@@ -90,7 +92,12 @@ class Broker:
         where = {} if partition is None else {"partition": partition}
         for key, value in records:
             producer.produce(
-                topic, key=key, value=value, on_delivery=lambda error, _: error and failed.append(error), **where
+                topic,
+                key=key,
+                value=value,
+                timestamp=milliseconds,
+                on_delivery=lambda error, _: error and failed.append(error),
+                **where,
             )
             producer.poll(0)
         assert producer.flush(60) == 0

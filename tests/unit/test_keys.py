@@ -120,14 +120,16 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
         ([(COMPOSED, 1.0), (DECOMPOSED, 1.0)], f"key name={COMPOSED}, ratio=1.0 stands twice"),
         ([("a", 0.0), ("a", -0.0)], "key name=a, ratio=0.0 stands twice"),
         ([("a", float("nan"))], "key name=a, ratio=None has a null or a NaN"),
+        ([("", 1.0)], "key name=, ratio=1.0 has an empty text in a column that partitions the table"),
     ],
 )
-def test_11_a_base_load_with_two_spellings_or_no_number_is_refused(
+def test_11_a_base_load_with_two_spellings_or_no_key_is_refused(
     spark: SparkSession, tmp_path: Path, rows: list[tuple[str, float]], said: str
 ) -> None:
     spark.createDataFrame(rows, "name string, ratio double").write.parquet(f"{tmp_path}/in")
     declared = pipeline(
-        source={"topic": "t", "columns": {"name": "string", "ratio": "double"}}, target={"keys": ["name", "ratio"]}
+        source={"topic": "t", "columns": {"name": "string", "ratio": "double"}},
+        target={"keys": ["name", "ratio"], "partition_by": ["name"]},
     )
     with pytest.raises(UsageError, match=said):
         load_base(spark, declared, location(f"{tmp_path}/in"), location(f"{tmp_path}/out"), overwrite=False)

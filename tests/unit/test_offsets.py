@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import StateError
-from common.plan.offsets import Available, Plan, fair_share, from_json, plan, starting_offsets, to_json
+from common.plan.offsets import Available, Plan, fair_share, from_json, plan, plans_around, starting_offsets, to_json
 
 
 def test_an_epoch_begins_at_the_first_record_there_is() -> None:
@@ -79,6 +79,21 @@ def test_successive_plans_cover_every_offset_once(steps: list[dict[int, int]], l
             read += [(p, offset) for p in planned.end for offset in range(planned.start[p], planned.end[p])]
             committed = dict(planned.end)
     assert sorted(read) == [(partition, offset) for partition in ends for offset in range(ends[partition])]
+
+
+@given(
+    ends=st.lists(st.integers(5, 30), min_size=1, max_size=3),
+    left_out=st.sets(st.tuples(st.integers(0, 2), st.integers(5, 29))),
+)
+def test_plans_around_some_offsets_cover_all_others_once(ends: list[int], left_out: set[tuple[int, int]]) -> None:
+    planned = Plan(dict.fromkeys(range(len(ends)), 5), dict(enumerate(ends)))
+    inside = {(each, offset) for each, offset in left_out if each < len(ends) and offset < ends[each]}
+    plans = plans_around(planned, inside)
+    read = [(p, offset) for each in plans for p in each.end for offset in range(each.start[p], each.end[p])]
+    whole = {(each, offset) for each, end in enumerate(ends) for offset in range(5, end)}
+    assert sorted(read) == sorted(whole - inside)
+    assert all(each.records and set(each.end) == set(planned.end) for each in plans)
+    assert len(plans) <= len(inside) + 1
 
 
 def test_json_is_the_form_of_sparks_options() -> None:
