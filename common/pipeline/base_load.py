@@ -1,16 +1,12 @@
 """The base load: the first rows of a table, and the beginning of an epoch in the same commit."""
 
 import re
-from functools import reduce
-from operator import or_
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.account.keys import key_of
-from common.divide.fate import dividing_keys, is_empty
 from common.divide.unfit import unfit_values
 from common.divide.verdict import MESSAGE, REASON, with_reason
 from common.errors import UsageError
@@ -18,15 +14,12 @@ from common.ledger.delta import open_ledger, transaction
 from common.ledger.lock import commit_lock
 from common.ledger.position import Position, first_position
 from common.merge.origin import LINEAGE, base_origin, without_statistics
-from common.merge.quoting import quoted
 from common.pipeline.expressions import check_expressions
 from common.pipeline.judge import with_derived
 from common.pipeline.numbering import next_epoch
+from common.pipeline.table_keys import first_unclear_key
 from common.settings.locations import Location, is_delta_table
 from common.settings.pipeline import Pipeline
-
-COUNT = "_count"
-EMPTY = "_empty"
 
 
 def refuse_existing(table: Location, *, overwrite: bool) -> None:
@@ -104,25 +97,9 @@ def refuse_unfit_values(rows: DataFrame, pipeline: Pipeline, source: Location) -
 
 
 def refuse_unclear_keys(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
-    """A key that stands twice would be updated twice by each of its events; a null one would never be found, nor an
-    empty text in a column that partitions the table, which Delta stores as null.
-
-    The keys are canonical here, so two spellings of one stand twice.
-    """
-    keys = pipeline.target.keys
-    has_null = reduce(or_, (F.col(quoted(key)).isNull() for key in keys))
-    has_empty = reduce(or_, map(is_empty, dividing_keys(pipeline)), F.lit(False))  # noqa: FBT003
-    counted = rows.groupBy(*keys).agg(F.count("*").alias(COUNT), F.first(has_empty).alias(EMPTY))
-    unclear = counted.where((F.col(COUNT) > 1) | has_null | F.col(EMPTY))
-    for row in unclear.limit(1).collect():
-        what = "has a null or a NaN"
-        if row[EMPTY]:
-            what = "has an empty text in a column that partitions the table, which Delta stores as null"
-        elif row[COUNT] > 1:
-            what = "stands twice"
-        raise UsageError(
-            f"the parquet files of {source}: key {key_of(row, keys)} {what}", "load files with one row for each key"
-        )
+    """The keys are canonical here, so two spellings of one stand twice."""
+    if told := first_unclear_key(rows, pipeline):
+        raise UsageError(f"the parquet files of {source}: {told}", "load files with one row for each key")
 
 
 def declared(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame:

@@ -5,11 +5,14 @@ taken for those of the pipeline.
 """
 
 import json
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from common.account.keys import key_of
+from common.divide.fate import dividing_keys, is_empty
 from common.errors import ConfigurationError
 from common.ledger.files import Files
 from common.merge.quoting import quoted
@@ -17,7 +20,7 @@ from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
 # No column of an event has a name that begins so.
-ROWS = "_rows"
+ROWS, EMPTY = "_rows", "_empty"
 
 
 class UnclearKeys(ConfigurationError):
@@ -41,10 +44,9 @@ class TableKeys:
     def prove(self, why: str) -> None:
         """Read the keys of the whole table: each must stand once, and none may be null."""
         rows, keys = self._spark.read.format("delta").load(self._table.uri), self._pipeline.target.keys
-        for row in unclear_keys(rows, keys).limit(1).collect():
+        if told := first_unclear_key(rows, self._pipeline):
             raise UnclearKeys(
-                f"{self._table}: {why}, and pipeline '{self._pipeline.name}' names {', '.join(keys)}: "
-                f"key {key_of(row, keys)} {what_is_unclear(row)}",
+                f"{self._table}: {why}, and pipeline '{self._pipeline.name}' names {', '.join(keys)}: {told}",
                 "correct target.keys, or leave one row for each key in the table",
             )
 
@@ -57,11 +59,18 @@ class TableKeys:
         return {key.lower() for key in self._pipeline.target.keys}
 
 
-def unclear_keys(rows: DataFrame, keys: list[str]) -> DataFrame:
-    """Keys that stand twice, and those with a null in them."""
-    has_null = " OR ".join(f"{quoted(key)} IS NULL" for key in keys)
-    return rows.groupBy(*keys).agg(F.count("*").alias(ROWS)).where(f"{ROWS} > 1 OR {has_null}")
+def first_unclear_key(rows: DataFrame, pipeline: Pipeline) -> str | None:
+    """A key that stands twice would be updated twice by each of its events; a null one would never be found, nor an
+    empty text in a column that partitions the table, which Delta stores as null."""
+    keys = pipeline.target.keys
+    has_null = reduce(or_, (F.col(quoted(key)).isNull() for key in keys))
+    has_empty = reduce(or_, map(is_empty, dividing_keys(pipeline)), F.lit(False))  # noqa: FBT003
+    counted = rows.groupBy(*keys).agg(F.count("*").alias(ROWS), F.first(has_empty).alias(EMPTY))
+    unclear = counted.where((F.col(ROWS) > 1) | has_null | F.col(EMPTY))
+    return next((f"key {key_of(row, keys)} {what_is_unclear(row)}" for row in unclear.limit(1).collect()), None)
 
 
 def what_is_unclear(row: Row) -> str:
+    if row[EMPTY]:
+        return "has an empty text in a column that partitions the table, which Delta stores as null"
     return "stands twice" if row[ROWS] > 1 else "has a null or a NaN"
