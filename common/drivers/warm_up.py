@@ -23,7 +23,7 @@ from common.drivers.start import Start
 from common.errors import AlluviumError, first_line
 from common.faults import is_wanted
 from common.jvm import remember_classes
-from common.ledger.position import first_position
+from common.ledger.delta import open_ledger
 from common.pipeline.batch import Settling, run_batch
 from common.pipeline.few import FEW_RECORDS
 from common.pipeline.new_table import create_table
@@ -51,7 +51,8 @@ def warm_up(spark: SparkSession, start: Start) -> None:
             rounds = rehearse(spark, start)
     except FAILURES as error:
         log.info("the warm-up was left", reason=first_line(error))
-    else:
+        return
+    if rounds:
         log.info("warmed up", rounds=rounds, seconds=round(time.monotonic() - began, 1))
 
 
@@ -93,7 +94,7 @@ def sample(available: Available) -> Plan:
 
 def settle_again_and_again(spark: SparkSession, settling: Settling, records: Sequence[Record]) -> None:
     """The same events under ever new offsets: first they are inserted, then updated."""
-    position = first_position(settling.pipeline.name, 1, settling.topic.name)
+    position = open_ledger(spark, settling.table.uri, settling.pipeline.name).position()
     for number in range(ROUNDS):
         first = number * len(records)
         renumbered = [record._replace(partition=0, offset=first + n) for n, record in enumerate(records)]

@@ -1,6 +1,9 @@
 """The base load: the first rows of a table, and the beginning of an epoch in the same commit."""
 
 import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -53,12 +56,33 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
     refuse_unfit_values(rows, pipeline, source)
     refuse_unclear_keys(rows, pipeline, source)
     # A table that is there already may be in maintenance's hands, and a new one in those of a load that was killed.
-    with commit_lock(table):
+    with commit_lock(table), emptied_on_failure(table):
         refuse_existing(table, overwrite=overwrite)
         position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), pipeline.source.topic)
         write_first(spark, pipeline, rows, table, position, overwrite=overwrite)
     ledger.copy(position)
     return spark.read.format("delta").load(table.uri).count()
+
+
+@contextmanager
+def emptied_on_failure(table: Location) -> Iterator[None]:
+    """Files of a load that never committed go again: with them the folder would be refused as somebody else's. What
+    was there before stays."""
+    before = set() if table.local is None else set(foreign_files(table.local))
+    try:
+        yield
+    except BaseException:
+        if table.local is not None and not is_delta_table(table):
+            for name in set(foreign_files(table.local)) - before:
+                remove(table.local / name)
+        raise
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_first(

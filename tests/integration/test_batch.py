@@ -11,15 +11,18 @@ from delta.exceptions import ConcurrentAppendException, ConcurrentTransactionExc
 from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
 from common.errors import ConfigurationError, StateError, UsageError
 from common.ledger.delta import transaction
+from common.ledger.lock import job_lock
 from common.merge.upsert import append_nothing
-from common.pipeline import commit, ways
+from common.pipeline import base_load, commit, ways
 from common.pipeline.base_load import load_base
 from common.pipeline.expressions import check_expressions
 from common.settings.locations import location
+from common.settings.pipeline import Pipeline
 from tests.support.broker import Broker
 from tests.support.rival import Rival
 from tests.support.trial import Trial, drained, event, pipeline
@@ -197,6 +200,27 @@ def test_a_base_with_unclear_keys_is_refused(
     with pytest.raises(UsageError, match=said):
         load_base(spark, pipeline("t"), location(f"{tmp_path}/in"), location(f"{tmp_path}/out"), overwrite=False)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_base_load_that_ends_in_the_midst_leaves_nothing_and_can_be_repeated(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail_for_one_part(session: SparkSession, declared: Pipeline, rows: DataFrame, *given: Any, **more: Any) -> None:
+        planted = "CASE WHEN part = 'b' THEN cast(raise_error('planted') AS double) ELSE degrees END"
+        written(session, declared, rows.withColumn("degrees", F.expr(planted)), *given, **more)
+
+    written = base_load.write_first
+    spark.createDataFrame([(1, "a", 1.0), (2, "b", 2.0)], "id bigint, part string, degrees double").write.parquet(
+        f"{tmp_path}/base"
+    )
+    source, table = location(f"{tmp_path}/base"), location(f"{tmp_path}/table")
+    with monkeypatch.context() as planted:
+        planted.setattr(base_load, "write_first", fail_for_one_part)
+        with pytest.raises(PySparkException, match="planted"), job_lock(table):
+            base_load.load_base(spark, pipeline("any"), source, table, overwrite=False)
+    assert not (tmp_path / "table").exists()
+    base_load.refuse_existing(table, overwrite=False)
+    assert base_load.load_base(spark, pipeline("any"), source, table, overwrite=False) == 2
 
 
 def test_sql_that_spark_does_not_understand_is_the_files_fault(trial: Trial) -> None:
