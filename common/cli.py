@@ -12,6 +12,7 @@ import structlog
 from common.errors import AlluviumError, first_line
 from common.logs import configure_logs, log_file
 from common.settings.environment import launched_by_spark_submit
+from common.settings.remedies import forget, tell
 
 log = structlog.get_logger()
 INTERRUPTED = 130
@@ -27,7 +28,7 @@ def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
             sys.excepthook = functools.partial(report_unexpected, name)
             try:
                 configure_logs(name)
-                command.main(prog_name=name, standalone_mode=False)
+                invoke(command, name, sys.argv[1:])
             except AlluviumError as error:
                 log.info("failed", exc_info=True, file_only=True)
                 fail(str(error), error.exit_code)
@@ -39,6 +40,13 @@ def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
         return run
 
     return decorate
+
+
+def invoke(command: click.Command, name: str, arguments: list[str]) -> None:
+    """Run the command with these arguments; its remedies repeat them."""
+    forget()
+    tell(COMMAND=(f"submit/{name}.sh", *arguments))
+    command.main(arguments, prog_name=name, standalone_mode=False)
 
 
 def fail(line: str, code: int) -> None:

@@ -3,12 +3,17 @@
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.errors import UsageError
+from common.decode.choice import decoder_of
+from common.errors import RegistryUnreachable, UsageError
 from common.ledger.lock import job_lock
 from common.pipeline.base_load import refuse_foreign
+from common.pipeline.expressions import check_expressions
 from common.pipeline.new_table import create_table, differences
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
+
+# For a look at the registry that nothing depends on.
+PATIENCE_SECONDS = 5.0
 
 
 def create_or_compare(spark: SparkSession, pipeline: Pipeline, table: Location, *, dry_run: bool) -> None:
@@ -18,11 +23,21 @@ def create_or_compare(spark: SparkSession, pipeline: Pipeline, table: Location, 
         return
     refuse_foreign(table)
     if dry_run:
+        check_expressions(spark, pipeline)
+        check_schema(spark, pipeline)
         print(f"Would create {table} for pipeline '{pipeline.name}'")
         return
     with job_lock(table):
         create_table(spark, pipeline, table)
     print(f"Created {table} for pipeline '{pipeline.name}', without rows")
+
+
+def check_schema(spark: SparkSession, pipeline: Pipeline) -> None:
+    """Compare the columns with the registry's schema. A registry that does not answer is no reason to refuse a file."""
+    try:
+        decoder_of(spark, pipeline, patience_seconds=PATIENCE_SECONDS)
+    except RegistryUnreachable as error:
+        print(f"Not checked against the registry's schema: {error.message}")
 
 
 def compare(spark: SparkSession, pipeline: Pipeline, table: Location) -> None:
