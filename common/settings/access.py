@@ -109,10 +109,11 @@ def presented(kafka: Kafka) -> Options:
 
 
 def conversion(named: str) -> str:
-    """The command that makes a PKCS#8 key of another one, without a password, readable by its owner only."""
+    """How to make a PKCS#8 key of another one, without a password, readable by its owner only."""
     kind, _, where = named.partition(":")
     key = str(home() / where) if kind == "file" else "KEY_FILE"
-    return shlex.join(["openssl", "pkcs8", "-topk8", "-nocrypt", "-in", key, "-out", f"{key}.pkcs8"])
+    command = shlex.join(["openssl", "pkcs8", "-topk8", "-nocrypt", "-in", key, "-out", f"{key}.pkcs8"])
+    return f"{command}, then set ssl_key = file:{key}.pkcs8"
 
 
 def pem(name: str, setting: str) -> str:

@@ -224,7 +224,7 @@ class Target(Section):
     Example: sequence = "scanned_at"
     """
     lineage: bool = False
-    """Adds the column `_alluvium`, which says for each row from which record it is.
+    """Adds the column `_alluvium` to the table: the topic, partition, offset and transaction that each row is from.
 
     Example: lineage = true
     """

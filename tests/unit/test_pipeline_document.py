@@ -121,3 +121,17 @@ def test_a_cast_that_cannot_be_done_is_null(spark: SparkSession) -> None:
         (7, "merge"),
         (None, "merge"),
     ]
+
+
+def test_the_first_reason_counts(spark: SparkSession) -> None:
+    """In the order of the document's table; of rules, in the order of the file."""
+    rules = [{"name": "light", "check": "weight < 1"}, {"name": "lighter", "check": "weight < 0.5"}]
+    values = [
+        b'{"parcel_id": null, "weight": "5"}',
+        b'{"parcel_id": null, "weight": 5}',
+        b'{"parcel_id": 1, "weight": 5}',
+        b'{"parcel_id": 1, "weight": 0.75}',
+    ]
+    found = with_fates_of_json(records(spark, *values), parcels(quality={"rules": rules}, late={"column": "weight"}))
+    reasons = [row["_reason"] for row in found.orderBy("_record.offset").collect()]
+    assert reasons == ["WRONG_TYPE", "NULL_KEY", "RULE_light", "RULE_lighter"]
