@@ -3,7 +3,7 @@
 import click
 
 from common.cli import job
-from common.drivers.operator import act_on_proposal, at_choice
+from common.drivers.operator import act_on_epoch
 from common.drivers.start import resolve_inputs
 from common.ledger.lock import job_lock
 from common.session import start_session
@@ -37,7 +37,7 @@ def main(*, delta_dir: str, brokers: str, topic_name: str, at: str, name: str, a
     """
     given = resolve_inputs(name, delta_dir, brokers, topic_name)
     with job_lock(given.table):
-        act_on_proposal(start_session("Epoch"), given, at_choice(at), execute=execute, adopt=adopt)
+        act_on_epoch(start_session("Epoch"), given, at, adopt=adopt, execute=execute)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,14 @@ PATIENCE_SECONDS = 5.0
 
 def create_or_compare(spark: SparkSession, pipeline: Pipeline, table: Location, *, dry_run: bool) -> None:
     """A table that is there stays as it is; one that does not fit the pipeline is refused, with the difference."""
+    if dry_run:
+        check_expressions(spark, pipeline)
+        check_schema(spark, pipeline)
     if DeltaTable.isDeltaTable(spark, table.uri):
         compare(spark, pipeline, table)
         return
     refuse_foreign(table)
     if dry_run:
-        check_expressions(spark, pipeline)
-        check_schema(spark, pipeline)
         print(f"Would create {table} for pipeline '{pipeline.name}'")
         return
     with job_lock(table):

@@ -28,11 +28,17 @@ BEGINNING = "submit/rewind.sh --to-beginning --pipeline PIPELINE DELTA_DIR BROKE
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execute: bool, adopt: bool = False) -> None:
-    """Print the plan; begin the epoch only when told to. `adopt` shares a table that another pipeline writes."""
+def act_on_epoch(spark: SparkSession, given: Inputs, at: str, *, adopt: bool, execute: bool) -> None:
+    """Print the plan of a new epoch, act only when told to. `adopt` shares a table that another pipeline writes."""
+    ledger = open_ledger(spark, given.table.uri, given.pipeline.name)
+    refuse_foreign_table(spark, given.pipeline, given.table, ledger, adopt=adopt)
+    act_on_proposal(spark, given, at_choice(at), execute=execute)
+
+
+def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execute: bool) -> None:
+    """Print the plan; begin the epoch only when told to."""
     pipeline, table, topic = given.pipeline, given.table, given.topic
     ledger = open_ledger(spark, table.uri, pipeline.name)
-    refuse_foreign_table(spark, pipeline, table, ledger, adopt=adopt)
     offsets, before = choice(ledger, topic)
     topic_id, _ = topic.describe()
     proposal = propose_epoch(ledger, pipeline.name, topic.name, topic_id, offsets=offsets, before=before)

@@ -22,7 +22,7 @@ def refuse_foreign_table(
     """Refuse a table that cannot be the pipeline's, and one that is another's unless the operator says to share it."""
     found = DeltaTable.forPath(spark, table.uri).toDF().schema
     others = {} if ledger.committed() else ledger.other_pipelines()
-    whose = f", which pipeline {spoken_epochs(others)} writes" if others else ""
+    whose = f", which pipeline {spoken_epochs(others)} writes," if others else ""
     for difference in misfits(pipeline.target.keys, no_rows(spark, pipeline).schema, found):
         raise UsageError(
             f"{table}{whose} does not fit pipeline '{pipeline.name}': {difference}",

@@ -44,10 +44,12 @@ def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
 
 def refuse_first_wrong(nothing: DataFrame, pipeline: Pipeline) -> None:
     """Analyse each expression on its own, now that one of them is known to be wrong, and name it."""
-    derived = pipeline.target.derived
-    for name, sql in derived.items():
+    before: dict[str, str] = {}
+    for name, sql in pipeline.target.derived.items():
+        before[name] = sql
+        # Together with those before it, which it may use.
         with named(pipeline, f"target.derived.{name}", sql):
-            nothing.select(F.expr(sql))
+            nothing.withColumns({each: F.expr(text) for each, text in before.items()})
     events = with_derived(nothing, pipeline)
     for rule in pipeline.quality.rules:
         with named(pipeline, f"quality.rules.{rule.name}", rule.check):

@@ -229,7 +229,7 @@ class Target(Section):
     Example: lineage = true
     """
     derived: dict[Column, str] = Field(default_factory=dict)
-    """Further columns, as SQL expressions on `source.columns`.
+    """Further columns, as SQL expressions on `source.columns` and on those that stand before.
 
     Example: derived = { posted_month = "substring(CAST(posted_on AS STRING), 1, 7)" }
     """

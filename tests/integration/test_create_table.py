@@ -100,7 +100,7 @@ WRONG = [
     ({"target": {"derived": {"month": "substring(part, 1"}}}, "target.derived.month", "Syntax error at or near"),
     ({"quality": {"rules": [{"name": "cool", "check": "degres < 9"}]}}, "quality.rules.cool", "`degres` cannot be"),
     ({"quality": {"rules": [{"name": "sum", "check": "id + 1"}]}}, "quality.rules.sum", "Cannot resolve"),
-    ({"target": {"derived": {"a": "part", "b": "upper(a)"}}}, "target.derived.b", "`a` cannot be resolved"),
+    ({"target": {"derived": {"a": "part", "b": "upper(c)", "c": "a"}}}, "target.derived.b", "`c` cannot be resolved"),
     ({"target": {"derived": {"drawn": "rand()"}}}, "target.derived.drawn", "gives another value at each run"),
 ]
 

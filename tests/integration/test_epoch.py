@@ -3,7 +3,7 @@
 import pytest
 from delta.tables import DeltaTable
 
-from common.drivers.operator import Choice, act_on_proposal, at_choice, parse_duration, rewind_choice
+from common.drivers.operator import Choice, act_on_epoch, act_on_proposal, at_choice, parse_duration, rewind_choice
 from common.errors import AlluviumError, StateError, UsageError
 from common.ledger.delta import open_ledger
 from tests.support.trial import Trial, event, pipeline
@@ -113,15 +113,15 @@ def test_a_table_whose_columns_do_not_fit_is_not_adopted(
     declared = pipeline(trial.topic, source={"columns": columns}, target={"keys": keys, "partition_by": []})
     trial.pipeline = declared.model_copy(update={"name": "other"})
     with pytest.raises(AlluviumError) as refused:
-        act(trial, at_choice("beginning"))
+        act_on_epoch(trial.spark, trial.inputs(), "beginning", adopt=False, execute=True)
     assert trial.version() == before
     if difference is not None:
-        assert f"which pipeline 'trial' (epoch 1) writes does not fit pipeline 'other': {difference};" in str(
+        assert f"which pipeline 'trial' (epoch 1) writes, does not fit pipeline 'other': {difference};" in str(
             refused.value
         )
         return
     assert "has positions of pipeline 'trial' (epoch 1) and none of 'other'" in str(refused.value)
-    act_on_proposal(trial.spark, trial.inputs(), at_choice("beginning"), execute=True, adopt=True)
+    act_on_epoch(trial.spark, trial.inputs(), "beginning", adopt=True, execute=True)
     assert trial.position().epoch == open_ledger(trial.spark, trial.table.uri, "other").position().epoch == 1
 
 

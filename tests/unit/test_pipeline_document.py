@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from common.pipeline.expressions import check_expressions
 from common.settings.documentation import DOCUMENT, in_order, keys_of, regenerated, whole_file
 from common.settings.pipeline import KINDS, Pipeline, kind, read_pipeline
 from common.settings.section import Section
@@ -78,10 +79,21 @@ def test_every_type_takes_its_example(spark: SparkSession) -> None:
     assert [name for name in columns if found[name] is None] == []
 
 
+DEPOTS = {"topic": "t", "columns": {"parcel_id": "bigint", "depot": "string"}}
+
+
 def parcels(**parts: Any) -> Pipeline:
     columns = {"parcel_id": "bigint", "weight": "decimal(10,2)"}
     source, target = {"topic": "t", "columns": columns}, {"keys": ["parcel_id"]}
     return Pipeline.model_validate({"name": "trial", "source": source, "target": target, **parts})
+
+
+def test_a_derived_column_may_use_those_before_it(spark: SparkSession) -> None:
+    derived = {"place": "lower(trim(depot))", "initial": "substring(place, 1, 1)"}
+    declared = parcels(target={"keys": ["parcel_id", "initial"], "derived": derived}, source=DEPOTS)
+    check_expressions(spark, declared)
+    (found,) = with_fates_of_json(records(spark, b'{"parcel_id":1,"depot":" Graz"}'), declared).collect()
+    assert (found["place"], found["initial"], found["_fate"]) == ("graz", "g", "merge")
 
 
 def test_decimals_are_as_the_document_says(spark: SparkSession) -> None:
@@ -112,10 +124,7 @@ def test_rules_are_as_the_document_says(spark: SparkSession) -> None:
 
 
 def test_a_cast_that_cannot_be_done_is_null(spark: SparkSession) -> None:
-    declared = parcels(source={"topic": "t", "columns": {"parcel_id": "bigint", "depot": "string"}})
-    declared = Pipeline.model_validate(
-        {**declared.model_dump(), "target": {"keys": ["parcel_id"], "derived": {"number": "CAST(depot AS INT)"}}}
-    )
+    declared = parcels(target={"keys": ["parcel_id"], "derived": {"number": "CAST(depot AS INT)"}}, source=DEPOTS)
     found = with_fates_of_json(records(spark, b'{"parcel_id":1,"depot":"7"}', b'{"parcel_id":2,"depot":"x"}'), declared)
     assert [(row["number"], row["_fate"]) for row in found.orderBy("parcel_id").collect()] == [
         (7, "merge"),
