@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 PIPELINE ?= ratings
 TABLE ?=
 
-.PHONY: help demo ratings-demo test test-long drill bench bench-avro bench-profile bench-settings check setup lock kafka-up kafka-down kafka-create-topic \
+.PHONY: help docs demo ratings-demo test test-long drill bench bench-avro bench-profile bench-settings check setup lock kafka-up kafka-down kafka-create-topic \
   kafka-produce-test-events create-sink-table streaming-app-run pyspark compact-small-files vacuum clean
 
 help: ## List the targets
@@ -92,6 +92,9 @@ compact-small-files: setup ## Compact the closed partitions of PIPELINE=ratings;
 
 vacuum: setup ## Delete what the table of PIPELINE=ratings has not needed for 7 days; PLAN=1 to see how much only
 	@submit/maintenance.sh vacuum --pipeline $(PIPELINE) $(if $(PLAN),,--execute) $(TABLE)
+
+docs: setup ## After a change of a pipeline file's models: the tables of docs/pipeline-file.md anew
+	@$(PYTHON) -m common.settings.documentation
 
 lock: setup ## After a change of requirements*.in or conf/jars.lock: pin versions and checksums anew
 	@for name in requirements-build requirements requirements-dev; do \

@@ -13,6 +13,7 @@ from common import stop
 from common.errors import AlluviumError, first_line, shortened
 from common.logs import configure_logs, log_file
 from common.settings.environment import launched_by_spark_submit
+from common.settings.remedies import forget, tell
 from common.signals import handle_signals
 
 log = structlog.get_logger()
@@ -31,7 +32,7 @@ def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
             try:
                 configure_logs(name)
                 handle_signals()
-                command.main(prog_name=name, standalone_mode=False)
+                invoke(command, name, sys.argv[1:])
             except AlluviumError as error:
                 log.info("failed", exc_info=True, file_only=True)
                 fail(str(error), error.exit_code)
@@ -54,6 +55,13 @@ def end(stopped: stop.Stopped) -> None:
     log.info("stopped", by=stopped.by.name, exc_info=True, file_only=True)
     print(stopped, file=sys.stderr)
     sys.exit(stopped.exit_code)
+
+
+def invoke(command: click.Command, name: str, arguments: list[str]) -> None:
+    """Run the command with these arguments; its remedies repeat them."""
+    forget()
+    tell(COMMAND=(f"submit/{name}.sh", *arguments))
+    command.main(arguments, prog_name=name, standalone_mode=False)
 
 
 def fail(line: str, code: int) -> None:

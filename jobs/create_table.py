@@ -7,6 +7,7 @@ from common.drivers.new_table import create_or_compare
 from common.session import start_session
 from common.settings.catalog import chosen_table
 from common.settings.pipeline import read_pipeline
+from common.settings.remedies import tell
 
 
 @job("create_table")
@@ -20,6 +21,7 @@ def main(*, name: str, delta_dir: str | None, dry_run: bool) -> None:
     A table that is there stays as it is: exit code 0 if it fits the pipeline, 2 with the difference if not.
     """
     pipeline, table = read_pipeline(name), chosen_table(delta_dir, name)
+    tell(PIPELINE=name, DELTA_DIR=str(table), TOPIC=pipeline.source.topic)
     create_or_compare(start_session("CreateTable"), pipeline, table, dry_run=dry_run)
 
 

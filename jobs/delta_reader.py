@@ -6,6 +6,7 @@ from common.cli import job
 from common.report.counts import print_counts
 from common.session import start_session
 from common.settings.locations import location, require_delta_table
+from common.settings.remedies import tell
 
 
 @job("delta_reader")
@@ -18,6 +19,7 @@ from common.settings.locations import location, require_delta_table
 def main(*, delta_dir: str, group_by: str, version: int | None) -> None:
     """Print the number of rows of the Delta table DELTA_DIR, then the counts by group."""
     table = location(delta_dir)
+    tell(DELTA_DIR=str(table))
     require_delta_table(table)
     columns = [name.strip() for name in group_by.split(",") if name.strip()]
     print_counts(start_session("DeltaReader"), table, columns, version)

@@ -14,6 +14,7 @@ from common.pipeline.retention import parse_hours
 from common.session import start_session
 from common.settings.catalog import chosen_table
 from common.settings.locations import Location, require_delta_table
+from common.settings.remedies import tell
 
 MEBIBYTE = 1024 * 1024
 APPLICATION = "Maintenance"
@@ -29,6 +30,7 @@ def on_table(command: Command) -> Command:
 
 def resolve_table(delta_dir: str | None, name: str | None) -> Location:
     table = chosen_table(delta_dir, name)
+    tell(DELTA_DIR=str(table), **({} if name is None else {"PIPELINE": name}))
     require_delta_table(table)
     return table
 

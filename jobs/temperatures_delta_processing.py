@@ -8,6 +8,7 @@ from common.pipeline.base_load import load_base, refuse_existing
 from common.session import start_session
 from common.settings.locations import location, require_parquet
 from common.settings.pipeline import read_pipeline
+from common.settings.remedies import tell
 
 
 @job("temperatures_delta_processing")
@@ -21,6 +22,7 @@ def main(*, input_dir: str, delta_dir: str, name: str, overwrite: bool, dry_run:
     """Load the parquet files of INPUT_DIR as the Delta table DELTA_DIR."""
     pipeline = read_pipeline(name)
     source, table = location(input_dir), location(delta_dir)
+    tell(PIPELINE=name, INPUT_DIR=str(source), DELTA_DIR=str(table))
     require_parquet(source)
     refuse_existing(table, overwrite=overwrite)
     if dry_run:

@@ -12,12 +12,13 @@ runtime=$1 job=$2
 shift 2
 
 environment=${ALLUVIUM_ENV:-local}
+given=
 arguments=()
 help=
 while [ $# -gt 0 ]; do
   case "$1" in
-    --env) [ $# -ge 2 ] || fail "--env needs a value: local or standalone"; environment=$2; shift 2 ;;
-    --env=*) environment=${1#--env=}; shift ;;
+    --env) [ $# -ge 2 ] || fail "--env needs a value: local or standalone"; environment=$2 given=$2; shift 2 ;;
+    --env=*) environment=${1#--env=} given=${1#--env=}; shift ;;
     --help) help=yes; arguments+=("$1"); shift ;;
     *) arguments+=("$1"); shift ;;
   esac
@@ -33,6 +34,8 @@ if [ -z "${JAVA_HOME:-}" ] && ! command -v java >/dev/null 2>&1 && [ -f "$home/b
   export JAVA_HOME
 fi
 export ALLUVIUM_HOME="$home"
+# A remedy that a job prints repeats it.
+export ALLUVIUM_GIVEN_ENV="$given"
 export ALLUVIUM_LOG_DIR="${ALLUVIUM_LOG_DIR:-$home/var/log}"
 export ALLUVIUM_RUN_ID="${ALLUVIUM_RUN_ID:-$(date -u +%Y%m%dT%H%M%SZ)-$$}"
 export PYTHONPATH="$home/dist/common.zip"

@@ -16,6 +16,14 @@ from common.settings.pipeline import POSITION, Pipeline
 IS_RIVAL = f"{FATE} IN ('{MERGE}', '{FOLDED}')"
 
 
+class SplitKeyError(StateError):
+    """Events of one key stand in two partitions."""
+
+    def __init__(self, partitions: tuple[int, int], message: str, remedy: str) -> None:
+        super().__init__(message, remedy)
+        self.partitions = partitions
+
+
 def check_keys(unclear: Iterable[Answer], pipeline: Pipeline) -> None:
     """Everything that may be wrong with a key of the batch, by one that is."""
     for row in unclear:
@@ -71,7 +79,8 @@ def age(sequence: str) -> Column:
 def refuse_split(key: str, found: Answer, sequence: str) -> None:
     """Offsets of two partitions do not order events: without a sequence column a key must live in one partition."""
     if sequence == POSITION and found["_least"] < found["_greatest"]:
-        raise StateError(
+        raise SplitKeyError(
+            (found["_least"], found["_greatest"]),
             f"key {key} came from partitions {found['_least']} and {found['_greatest']}, whose order nobody knows",
             "key messages by the table's key, or declare a sequence column in the pipeline file",
         )

@@ -12,17 +12,19 @@ from common.settings.pipeline import Pipeline
 from common.settings.registry import Registry
 
 
-def decoder_of(spark: SparkSession, pipeline: Pipeline) -> Decoder:
+def decoder_of(spark: SparkSession, pipeline: Pipeline, *, patience_seconds: float | None = None) -> Decoder:
     source = pipeline.source
     if source.registry is None:
         return JsonDecoder.of(source)
-    writers = writers_of(spark, source.registry, source.columns)
+    writers = writers_of(spark, source.registry, source.columns, patience_seconds)
     return AvroDecoder(source.columns, source.max_record_bytes, writers)
 
 
-def writers_of(spark: SparkSession, registry: Registry, columns: dict[str, str]) -> Writers:
+def writers_of(
+    spark: SparkSession, registry: Registry, columns: dict[str, str], patience_seconds: float | None = None
+) -> Writers:
     """The reader's schema is the first that is known: most topics are written by it."""
-    subject = Subject.of(registry)
+    subject = Subject.of(registry, patience_seconds)
     found = subject.version(registry.version)
     which = f"version {registry.version}" if registry.version else "the latest version"
     writers = Writers(subject, Reader.of(spark, found, columns, f"{which} of subject '{subject.name}'"))

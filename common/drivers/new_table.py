@@ -3,16 +3,24 @@
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.errors import UsageError
+from common.decode.choice import decoder_of
+from common.errors import RegistryUnreachable, UsageError
 from common.ledger.lock import commit_lock, job_lock
 from common.pipeline.base_load import refuse_foreign
+from common.pipeline.expressions import check_expressions
 from common.pipeline.new_table import create_table, differences
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 
+# For a look at the registry that nothing depends on.
+PATIENCE_SECONDS = 5.0
+
 
 def create_or_compare(spark: SparkSession, pipeline: Pipeline, table: Location, *, dry_run: bool) -> None:
     """A table that is there stays as it is; one that does not fit the pipeline is refused, with the difference."""
+    if dry_run:
+        check_expressions(spark, pipeline)
+        check_schema(spark, pipeline)
     if DeltaTable.isDeltaTable(spark, table.uri):
         compare(spark, pipeline, table)
         return
@@ -23,6 +31,14 @@ def create_or_compare(spark: SparkSession, pipeline: Pipeline, table: Location, 
     with job_lock(table), commit_lock(table):
         create_table(spark, pipeline, table)
     print(f"Created {table} for pipeline '{pipeline.name}', without rows")
+
+
+def check_schema(spark: SparkSession, pipeline: Pipeline) -> None:
+    """Compare the columns with the registry's schema. A registry that does not answer is no reason to refuse a file."""
+    try:
+        decoder_of(spark, pipeline, patience_seconds=PATIENCE_SECONDS)
+    except RegistryUnreachable as error:
+        print(f"Not checked against the registry's schema: {error.message}")
 
 
 def compare(spark: SparkSession, pipeline: Pipeline, table: Location) -> None:

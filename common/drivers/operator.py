@@ -15,15 +15,26 @@ from common.ledger.delta import open_ledger, transaction
 from common.ledger.ledger import Ledger
 from common.ledger.lock import commit_lock
 from common.merge.upsert import append_nothing
+from common.pipeline.adoption import refuse_foreign_table
 from common.pipeline.epoch import Proposal, offsets_of_rows, propose_epoch, within
 from common.pipeline.numbering import greatest_epoch_beside
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets
 from common.settings.pipeline import seconds
+from common.settings.remedies import command
 
 # Given the table's ledger and the topic: the new offsets, and those they replace.
 Choice = Callable[[Ledger, Topic], tuple[dict[int, int], Offsets]]
+# Only the plan: it tells for each partition where the topic begins and where the table stands.
+BEGINNING = "submit/rewind.sh --to-beginning --pipeline PIPELINE DELTA_DIR BROKERS TOPIC"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def act_on_epoch(spark: SparkSession, given: Inputs, at: str, *, adopt: bool, execute: bool) -> None:
+    """Print the plan of a new epoch, act only when told to. `adopt` shares a table that another pipeline writes."""
+    ledger = open_ledger(spark, given.table.uri, given.pipeline.name)
+    refuse_foreign_table(spark, given.pipeline, given.table, ledger, adopt=adopt)
+    act_on_proposal(spark, given, at_choice(at), execute=execute)
 
 
 def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execute: bool) -> None:
@@ -83,7 +94,7 @@ def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None,
         for partition, offset in named.items():
             if chosen.get(partition) != offset:
                 raise UsageError(
-                    f"partition {partition} has no offset {offset}", "see the plan of --to-beginning for what it has"
+                    f"partition {partition} has no offset {offset}", f"see where it begins with {command(BEGINNING)}"
                 )
         return chosen, position.offsets
 

@@ -19,8 +19,9 @@ from common.pipeline.replay import Replayer, ReplayPlan
 from common.pipeline.table_fit import TableFit
 from common.settings.locations import Location, is_delta_table, location, require_delta_table
 from common.settings.pipeline import Pipeline, nearest, read_pipeline
+from common.settings.remedies import command, tell
 
-SEE_LIST = "see what there is with submit/quarantine.sh list"
+LIST = "submit/quarantine.sh list --pipeline PIPELINE DELTA_DIR"
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,16 @@ class Place:
 
 
 def resolve_place(name: str, delta_dir: str) -> Place:
-    pipeline, table = read_pipeline(name), location(delta_dir)
+    table = location(delta_dir)
+    tell(PIPELINE=name, DELTA_DIR=str(table))
+    pipeline = read_pipeline(name)
+    tell(TOPIC=pipeline.source.topic)
     require_delta_table(table)
     return Place(pipeline, table)
+
+
+def see_list() -> str:
+    return f"see what there is with {command(LIST)}"
 
 
 def has_quarantine(place: Place, spark: SparkSession | None = None) -> bool:
@@ -82,9 +90,9 @@ def refuse_empty(quarantine: Quarantine, selection: Selection) -> NoReturn:
     """A reason that no row has is likely misspelt."""
     reasons = sorted(row["reason"] for row in quarantine.rows().select("reason").distinct().collect())
     if selection.reason is not None and selection.reason not in reasons:
-        raise UsageError(f"no row has reason '{selection.reason}'{nearest(selection.reason, reasons)}", SEE_LIST)
+        raise UsageError(f"no row has reason '{selection.reason}'{nearest(selection.reason, reasons)}", see_list())
     how = f"is selected by {selection.said()}" if selection.said() else "is in quarantine"
-    raise UsageError(f"no row {how}", SEE_LIST)
+    raise UsageError(f"no row {how}", see_list())
 
 
 def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite: bool, execute: bool) -> None:
@@ -146,5 +154,5 @@ def discard(spark: SparkSession, place: Place, selection: Selection, *, execute:
 
 def selection_of(reason: str | None, partition: int | None, offset: str | None, state: str | None) -> Selection:
     if state is not None and state not in STATES:
-        raise UsageError(f"no state '{state}'{nearest(state, list(STATES))}", SEE_LIST)
+        raise UsageError(f"no state '{state}'{nearest(state, list(STATES))}", see_list())
     return replace(Selection(reason, state, partition), offsets=parse_offsets(offset))

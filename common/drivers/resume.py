@@ -7,6 +7,7 @@ from common.ledger.ledger import Ledger
 from common.ledger.position import Position
 from common.plan.broker import Topic
 from common.plan.offsets import Available, Offsets, Plan, starting_offsets
+from common.settings.remedies import new_epoch
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
     what = "was recreated" if position.topic == name else f"is not '{position.topic}', which the table has read"
     raise StateError(
         f"topic '{name}' {what} (its id is {topic_id}, the table's {position.topic_id})",
-        "begin a new epoch on it with submit/epoch.sh --at beginning",
+        f"begin a new epoch on it with {new_epoch('beginning')}",
     )
 
 

@@ -20,6 +20,7 @@ from common.settings.access import access
 from common.settings.brokers import bootstrap
 from common.settings.locations import Location, location, require_delta_table
 from common.settings.pipeline import Pipeline, read_pipeline
+from common.settings.remedies import tell
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,10 @@ class Inputs:
 
 def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str, *, check_pruning: bool = False) -> Inputs:
     """Everything that can be wrong with the arguments, before Spark starts and before anything is locked."""
-    pipeline, table = read_pipeline(name), location(delta_dir)
+    pipeline, table, addresses = read_pipeline(name), location(delta_dir), bootstrap(brokers)
+    tell(PIPELINE=name, DELTA_DIR=str(table), BROKERS=addresses, TOPIC=topic_name)
     require_delta_table(table)
-    topic = Topic(bootstrap(brokers), topic_name, access=access(pipeline.source.kafka))
+    topic = Topic(addresses, topic_name, access=access(pipeline.source.kafka))
     topic.describe()
     return Inputs(pipeline, table, topic, check_pruning)
 

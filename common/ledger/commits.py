@@ -1,6 +1,5 @@
 """The table's own log: which transactions it has seen, and what each commit said of itself."""
 
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from common.jvm import items_of, java
 from common.ledger.files import Files
 from common.ledger.log_entry import Commit, parse_commit
 from common.settings.pipeline import TRANSACTION_RETENTION
+from common.settings.remedies import alter
 
 
 class Commits:
@@ -41,11 +41,11 @@ class Commits:
     def _refuse_forgetful(self, snapshot: Any) -> None:
         if not snapshot.metadata().configuration().contains(TRANSACTION_RETENTION):
             return
+        path = self._table.removeprefix("file://")
         clause = f"UNSET TBLPROPERTIES ('{TRANSACTION_RETENTION}')"
-        path = shlex.quote(self._table.removeprefix("file://"))
         raise StateError(
             f"{path}: with {TRANSACTION_RETENTION} the table forgets transactions, and with them where to go on",
-            f'take the property away with submit/alter_table.sh --execute {path} "{clause}"',
+            f"take the property away with {alter(path, clause)}",
         )
 
     def table_id(self) -> str:

@@ -1,13 +1,14 @@
 """The table is the truth: where a pipeline goes on is read from the table's log, and moved only by its commits."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from common.errors import StateError
 from common.ledger.log_entry import Commit
-from common.ledger.position import Position, Stamp, app_prefix, from_metadata, replay_app_id
+from common.ledger.position import Position, Stamp, app_prefix, from_metadata, pipeline_and_epoch, replay_app_id
+from common.settings.remedies import again, new_epoch
 
 COPIES_KEPT = 3
 COPY_NAME = re.compile(r"(?P<epoch>\d+)-\d+\.json")
@@ -50,10 +51,7 @@ class Ledger:
         """
         committed = self.committed()
         if not committed:
-            raise StateError(
-                f"{self._table} has no position of pipeline '{self.pipeline}'",
-                "load it with submit/temperatures_delta_processing.sh, or adopt it with submit/epoch.sh --at beginning",
-            )
+            self._refuse_without_position()
         epoch = max(committed)
         app_id, seq = f"{app_prefix(self.pipeline)}{epoch}", committed[epoch]
         found: Position | None = None
@@ -67,6 +65,19 @@ class Ledger:
                 if seq == 0:
                     return found
         return found or self._copied(epoch, seq)
+
+    def _refuse_without_position(self) -> NoReturn:
+        others = self.other_pipelines()
+        if not others:
+            raise StateError(
+                f"{self._table} has no position of pipeline '{self.pipeline}'",
+                f"adopt it with {new_epoch('beginning')} or {new_epoch('end')}",
+            )
+        raise StateError(
+            f"{self._table} has no position of pipeline '{self.pipeline}', but of {spoken_epochs(others)}",
+            f"name the pipeline that writes it: {again('--pipeline', next(iter(others)))}, or let both write to it: "
+            f"{new_epoch('beginning', '--adopt')}",
+        )
 
     def position_of_rows(self) -> Position | None:
         """The position that the table's rows correspond to, also after a RESTORE; None where nothing tells."""
@@ -100,6 +111,15 @@ class Ledger:
         prefix = app_prefix(self.pipeline)
         transactions = self._commits.transactions()
         return {int(app.removeprefix(prefix)): seq for app, seq in transactions.items() if app.startswith(prefix)}
+
+    def other_pipelines(self) -> dict[str, int]:
+        """The newest epoch of every other pipeline that has written to this table, by the pipeline's name."""
+        found: dict[str, int] = {}
+        for app in self._commits.transactions():
+            name, epoch = pipeline_and_epoch(app) or (self.pipeline, 0)
+            if name != self.pipeline:
+                found[name] = max(epoch, found.get(name, 0))
+        return dict(sorted(found.items()))
 
     def epoch(self) -> int | None:
         """The newest epoch, whether or not it can still be continued."""
@@ -171,17 +191,21 @@ class Ledger:
         if text is None:
             raise StateError(
                 f"{self._table}: the log entry of transaction {seq} has expired and its copy is missing",
-                "say where to go on with submit/epoch.sh --at beginning or --at end",
+                f"say where to go on with {new_epoch('beginning')} or {new_epoch('end')}",
             )
         return from_metadata(text)
 
     def _refuse_replaced(self, commit: Commit) -> None:
         if commit.replaces_content:
-            at = "--at beginning or --at end" if commit.restored_version is None else "--at table"
+            places = ("beginning", "end") if commit.restored_version is None else ("table",)
             raise StateError(
                 f"{self._table}: version {commit.version} ({commit.operation}) replaced rows that were settled before",
-                f"say where to go on with submit/epoch.sh {at}",
+                f"say where to go on with {' or '.join(map(new_epoch, places))}",
             )
+
+
+def spoken_epochs(pipelines: Mapping[str, int]) -> str:
+    return ", ".join(f"'{name}' (epoch {epoch})" for name, epoch in pipelines.items())
 
 
 def copy_name(epoch: int, seq: int) -> str:

@@ -1,6 +1,7 @@
 """How far a table has come: epoch, sequence number, topic and offsets, as they ride in the commit itself."""
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -82,6 +83,12 @@ def replay_app_id(pipeline: str) -> str:
 
 def app_prefix(pipeline: str) -> str:
     return f"alluvium:{pipeline}:"
+
+
+def pipeline_and_epoch(app_id: str) -> tuple[str, int] | None:
+    """The pipeline and the epoch that an application id names; None where it is not one of ours."""
+    match = re.fullmatch(r"alluvium:([^:]+):(\d+)", app_id)
+    return None if match is None else (match[1], int(match[2]))
 
 
 def first_position(pipeline: str, epoch: int, topic: str) -> Position:

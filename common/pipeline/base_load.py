@@ -21,8 +21,11 @@ from common.pipeline.expressions import check_expressions
 from common.pipeline.judge import with_derived
 from common.pipeline.numbering import next_epoch
 from common.pipeline.table_keys import first_unclear_key
-from common.settings.locations import Location, is_delta_table
+from common.settings.locations import Location, foreign_files, is_delta_table
 from common.settings.pipeline import Pipeline
+from common.settings.remedies import command
+
+REPLACE = "submit/temperatures_delta_processing.sh --overwrite --pipeline PIPELINE INPUT_DIR DELTA_DIR"
 
 
 def refuse_existing(table: Location, *, overwrite: bool) -> None:
@@ -31,7 +34,7 @@ def refuse_existing(table: Location, *, overwrite: bool) -> None:
         if not overwrite:
             raise UsageError(
                 f"{table} is a Delta table already",
-                "load into another folder, or replace it and begin a new epoch with --overwrite",
+                f"load into another folder, or replace it and begin a new epoch with {command(REPLACE)}",
             )
     else:
         refuse_foreign(table)
@@ -40,12 +43,6 @@ def refuse_existing(table: Location, *, overwrite: bool) -> None:
 def refuse_foreign(table: Location) -> None:
     if table.local is not None and foreign_files(table.local):
         raise UsageError(f"{table} is not empty and not a Delta table", "give a folder of its own to the table")
-
-
-def foreign_files(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        return [folder.name] if folder.exists() else []
-    return [entry.name for entry in folder.iterdir() if entry.name != "_alluvium"]
 
 
 def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: Location, *, overwrite: bool) -> int:

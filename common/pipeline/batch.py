@@ -30,6 +30,7 @@ from common.read.around import is_overflow, read_around
 from common.read.kafka import RECORD
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
+from common.settings.remedies import new_epoch
 
 
 class TooManyBadRecords(AlluviumError):
@@ -166,7 +167,7 @@ def refuse_recreated(found: str, wanted: str, name: str) -> None:
     if found != wanted:
         raise StateError(
             f"topic '{name}' was recreated while this job ran (its id is {found}, it was {wanted})",
-            "begin a new epoch on it with submit/epoch.sh --at beginning",
+            f"begin a new epoch on it with {new_epoch('beginning')}",
         )
 
 

@@ -7,6 +7,7 @@ from common.errors import UsageError
 from common.ledger.ledger import Ledger
 from common.ledger.position import Position, first_position
 from common.plan.offsets import Available, Offsets
+from common.settings.remedies import new_epoch
 
 
 @dataclass(frozen=True)
@@ -51,5 +52,5 @@ def offsets_of_rows(ledger: Ledger, topic_id: str, available: Available) -> tupl
         why = (
             "the table's rows belong to no position" if position is None else "the table's position is in another topic"
         )
-        raise UsageError(why, "say where to begin: --at beginning or --at end")
+        raise UsageError(why, f"say where to begin: {new_epoch('beginning')} or {new_epoch('end')}")
     return within(position.offsets, available), position.offsets

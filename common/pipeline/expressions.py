@@ -1,6 +1,8 @@
 """The SQL that a pipeline's owner writes, tried on no rows before any are read."""
 
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from pyspark.errors import AnalysisException, ParseException
@@ -8,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.account.keys import age
-from common.divide.fate import is_late, pipeline_verdicts
+from common.divide.fate import event_time, is_late, pipeline_verdicts
 from common.divide.tombstone import DELETED
 from common.errors import ConfigurationError, first_line
 from common.pipeline.judge import with_derived
@@ -24,9 +26,8 @@ def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
         events.select(*(verdict.applies for verdict in pipeline_verdicts(pipeline)), is_late(pipeline))
         events.groupBy(*pipeline.target.keys).agg(F.max(age(pipeline.target.sequence)))
     except (AnalysisException, ParseException) as error:
-        raise ConfigurationError(
-            f"pipeline '{pipeline.name}': {first_line(error)}", "correct its derived columns or rules"
-        ) from error
+        refuse_first_wrong(nothing, pipeline)
+        raise ConfigurationError(f"pipeline '{pipeline.name}': {reason(error)}", "correct its file") from error
     for name in pipeline.target.prune_by:
         if (kind := events.schema[name].dataType.simpleString()) not in PRUNABLE:
             raise ConfigurationError(
@@ -39,6 +40,41 @@ def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
                 f"pipeline '{pipeline.name}': {place} = '{sql}' gives another value at each run",
                 "derive it from the event alone: a batch that is read again must give the same rows",
             )
+
+
+def refuse_first_wrong(nothing: DataFrame, pipeline: Pipeline) -> None:
+    """Analyse each expression on its own, now that one of them is known to be wrong, and name it."""
+    before: dict[str, str] = {}
+    for name, sql in pipeline.target.derived.items():
+        before[name] = sql
+        # Together with those before it, which it may use.
+        with named(pipeline, f"target.derived.{name}", sql):
+            nothing.withColumns({each: F.expr(text) for each, text in before.items()})
+    events = with_derived(nothing, pipeline)
+    for rule in pipeline.quality.rules:
+        with named(pipeline, f"quality.rules.{rule.name}", rule.check):
+            events.select(~F.expr(rule.check))
+    if pipeline.late is not None:
+        with named(pipeline, "late.column", pipeline.late.column):
+            events.select(event_time(pipeline.late))
+    with named(pipeline, "target.sequence", pipeline.target.sequence):
+        events.select(F.max(age(pipeline.target.sequence)))
+
+
+@contextmanager
+def named(pipeline: Pipeline, place: str, sql: str) -> Iterator[None]:
+    """Say where in the file an expression stands that Spark refuses, and why in Spark's own words."""
+    try:
+        yield
+    except (AnalysisException, ParseException) as error:
+        raise ConfigurationError(
+            f"pipeline '{pipeline.name}': {place} = '{sql}': {reason(error)}", f"correct {place}"
+        ) from error
+
+
+def reason(error: BaseException) -> str:
+    """The sentence in which Spark says what is wrong, without its codes and the plan."""
+    return re.sub(r"^\[[A-Z_.0-9]+\] |\.? SQLSTATE: .*$", "", first_line(error))
 
 
 def expressions(pipeline: Pipeline) -> Iterator[tuple[str, str]]:

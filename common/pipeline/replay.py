@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from common.account.keys import refuse_split_keys
+from common.account.keys import SplitKeyError, refuse_split_keys
 from common.account.outcome import Outcome, check_outcome, outcome
 from common.account.tally import AccountingError
 from common.decode.decoder import Decoder
@@ -36,6 +36,7 @@ from common.read.kafka import RECORD, RECORD_FIELDS
 from common.settings.environment import run_id
 from common.settings.locations import Location
 from common.settings.pipeline import POSITION, Pipeline
+from common.settings.remedies import again
 
 OUTCOME = "_outcome"
 INCARNATION = "_incarnation"
@@ -158,9 +159,10 @@ def newest_reading(pipeline: Pipeline) -> list[Column]:
 def refuse_keys_of_two_partitions(judged: DataFrame, pipeline: Pipeline) -> None:
     try:
         refuse_split_keys(judged, pipeline)
-    except StateError as error:
+    except SplitKeyError as error:
+        one, other = (again("--partition", str(partition)) for partition in error.partitions)
         raise StateError(
-            error.message, "replay one partition at a time with --partition, the one with the newer records last"
+            error.message, f"replay one partition at a time, the one with the newer records last: {one}, then {other}"
         ) from error
 
 

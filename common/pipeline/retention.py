@@ -8,6 +8,7 @@ from common.errors import StateError, UsageError
 from common.ledger.ledger import TableLog
 from common.ledger.readers import Reader
 from common.settings.locations import Location
+from common.settings.remedies import again
 
 HOURS = {"h": 1, "d": 24}
 HOUR_MS = 3_600_000
@@ -63,7 +64,7 @@ def refuse_unsafe(retention: Retention, table: Location) -> None:
         raise UsageError(
             f"--retain {retention.hours}h is less than the {retention.own_hours}h for which {table} keeps files: "
             "readers and time travel would miss them",
-            f"leave --retain out, or insist with --force {table.name}",
+            f"leave --retain out, or insist with {again('--force', table.name)}",
         )
     if table.local is None and retention.needs_lock:
         raise UsageError(
@@ -81,7 +82,7 @@ def refuse_unread(log: TableLog, readers: Sequence[Reader], horizon_ms: int, for
                 f"reader '{reader.name}' has read up to version {reader.version} of {log.version()}, and files of the "
                 "versions after it would be deleted",
                 f"let it catch up, delete _alluvium/readers/{reader.name}.json if it is gone for good, or insist with "
-                f"--force {reader.name}",
+                f"{again('--force', reader.name)}",
             )
 
 

@@ -21,8 +21,8 @@ CONSTRAINT = "delta.constraints."
 CONSTRAINT_RULE = "constraint_"
 INVARIANT = "delta.invariants"
 CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-# Stands in a remedy for a folder beside the table.
-NEW_TABLE = "NEW_TABLE"
+# What to do where nothing can be done about this table.
+NEW_TABLE = "a new table"
 WIDENING = "delta.enableTypeWidening"
 APPEND_ONLY = "delta.appendOnly"
 
@@ -166,9 +166,9 @@ def of_missing(declared: T.StructField, pipeline: Pipeline) -> Difference:
     what, target = f"column '{declared.name}' is missing", pipeline.target
     if declared.name in target.keys:
         # Rows that are there would have a null in it, and no event would ever find them.
-        return Difference(f"{what}, and a key", edit=a_new_table(pipeline))
+        return Difference(f"{what}, and a key", edit=NEW_TABLE)
     if declared.name in target.partition_by:
-        return Difference(f"{what}, and to partition by", edit=a_new_table(pipeline))
+        return Difference(f"{what}, and to partition by", edit=NEW_TABLE)
     clause = f"ADD COLUMNS ({quoted(declared.name)} {declared.dataType.simpleString()})"
     return Difference(what, (clause,), target.schema_changes.added == "apply")
 
@@ -248,12 +248,8 @@ def declare_as(name: str, kind: T.DataType, pipeline: Pipeline) -> str:
         sql = f"CAST({pipeline.target.derived[name]} AS {kind.simpleString()})"
         return f"write {name} = {json.dumps(sql)} under [target.derived]"
     if KIND.fullmatch(kind.simpleString()) is None:
-        return a_new_table(pipeline)
+        return NEW_TABLE
     return f'write {name} = "{kind.simpleString()}" under [source.columns]'
-
-
-def a_new_table(pipeline: Pipeline) -> str:
-    return f"go on with a table that fits: submit/create_table.sh {pipeline.name} {NEW_TABLE}"
 
 
 def table_rules(pipeline: Pipeline, table: TableShape) -> list[Rule]:

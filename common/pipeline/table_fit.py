@@ -1,6 +1,5 @@
 """Keep a table fit for its pipeline: compared at each start, and again whenever its metadata have changed."""
 
-import shlex
 from collections.abc import Sequence
 
 import structlog
@@ -17,6 +16,7 @@ from common.pipeline.schema_comparison import CONSTRAINT_RULE, NEW_TABLE, Differ
 from common.pipeline.table_keys import TableKeys
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline, Rule
+from common.settings.remedies import alter, create
 
 log = structlog.get_logger()
 
@@ -81,15 +81,10 @@ def refuse_unfit(found: Sequence[Difference], pipeline: Pipeline, table: Locatio
     stopping = [each for each in found if each.stops]
     for first in stopping[:1]:
         more = f", and {len(stopping) - 1} more" if len(stopping) > 1 else ""
-        raise SchemaMismatch(
-            f"{table} does not fit pipeline '{pipeline.name}': {first.what}{more}",
-            (first.edit or alter_command(table, first.clauses)).replace(NEW_TABLE, shlex.quote(f"{table}_new")),
-        )
-
-
-def alter_command(table: Location, clauses: Sequence[str]) -> str:
-    """The command that runs these clauses, as a shell takes it."""
-    return shlex.join(["submit/alter_table.sh", "--execute", str(table), *clauses])
+        remedy = first.edit or alter(str(table), *first.clauses)
+        if remedy == NEW_TABLE:
+            remedy = f"go on with a table that fits: {create(pipeline.name, f'{table}_new')}"
+        raise SchemaMismatch(f"{table} does not fit pipeline '{pipeline.name}': {first.what}{more}", remedy)
 
 
 def refuse_unknown_columns(nothing: DataFrame, rules: Sequence[Rule], pipeline: Pipeline, table: Location) -> None:
@@ -99,7 +94,7 @@ def refuse_unknown_columns(nothing: DataFrame, rules: Sequence[Rule], pipeline: 
             nothing.select(F.expr(rule.check))
         except AnalysisException as error:
             name = rule.name.removeprefix(CONSTRAINT_RULE)
-            remedy = alter_command(table, [f"DROP CONSTRAINT {quoted(name)}"])
+            remedy = alter(str(table), f"DROP CONSTRAINT {quoted(name)}")
             raise SchemaMismatch(
                 f"{table}: its rule {rule.check} is about columns that pipeline '{pipeline.name}' does not declare",
                 remedy if rule.name.startswith(CONSTRAINT_RULE) else f"declare them (the rule is {rule.name})",

@@ -16,6 +16,7 @@ from common.plan.fetch import Fetcher, Record, is_out_of_reach, record_of
 from common.plan.offsets import Available, Offsets, Plan
 from common.plan.refusal import misconfigured, reason
 from common.settings.access import OPEN, Access
+from common.settings.remedies import services, start_service
 
 TIMEOUT_SECONDS = 10.0
 # A long aborted transaction is skipped inside of the client before anything comes out.
@@ -240,7 +241,7 @@ class Topic:
         if cause.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise TopicMissing(
                 f"no topic '{self.name}' on {self.brokers}",
-                f"create it: kafka_docker/services create-topic {self.name}, or correct the name",
+                f"create it: {services('create-topic', self.name)}, or correct the name",
             ) from error
         if cause.code() in NOT_ALLOWED:
             raise NotAllowed(
@@ -259,5 +260,14 @@ class Topic:
     def _unreachable(self, reason: str) -> BrokerUnreachable:
         return BrokerUnreachable(
             f"no Kafka broker answers at {self.brokers} ({reason})",
-            "start it (kafka_docker/services start kafka) or correct the address",
+            f"{start_broker(self.brokers)}correct the address",
         )
+
+
+def start_broker(brokers: str) -> str:
+    """How to start the first of these brokers that would be an embedded one."""
+    for address in brokers.split(","):
+        host, _, port = address.rpartition(":")
+        if (start := start_service("kafka", host, int(port))) is not None:
+            return f"start it with {start}, or "
+    return "start it, or "

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from common.errors import StateError
+from common.settings.remedies import new_epoch
 
 Offsets = Mapping[int, int]
 
@@ -55,7 +56,7 @@ def refuse_vanished(committed: Offsets, available: Available) -> None:
     if gone:
         raise StateError(
             f"the topic no longer has partition {gone[0]}, which the table has read",
-            "the topic was recreated: begin a new epoch with submit/epoch.sh --at beginning",
+            f"the topic was recreated: begin a new epoch with {new_epoch('beginning')}",
         )
 
 
@@ -64,7 +65,7 @@ def refuse_loss(partition: int, wanted: int, earliest: int) -> None:
         raise StateError(
             f"partition {partition}: offset {wanted} is wanted, {earliest} is the earliest left, "
             f"{earliest - wanted} records are lost",
-            "accept the loss and go on with submit/epoch.sh --at table",
+            f"accept the loss and go on with {new_epoch('table')}",
         )
 
 
@@ -72,7 +73,7 @@ def refuse_overrun(partition: int, wanted: int, end: int) -> None:
     if wanted > end:
         raise StateError(
             f"partition {partition}: offset {wanted} is wanted, but the log ends at {end}",
-            "the topic was recreated or truncated: begin a new epoch with submit/epoch.sh --at beginning",
+            f"the topic was recreated or truncated: begin a new epoch with {new_epoch('beginning')}",
         )
 
 

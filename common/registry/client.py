@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from common.errors import ConfigurationError, RegistryUnreachable, first_line
 from common.settings.environment import registry_url
 from common.settings.registry import Registry
+from common.settings.remedies import start_service
 from common.settings.secrets import reveal
 
 TIMEOUT_SECONDS = 5.0
@@ -19,6 +20,7 @@ TIMEOUT_SECONDS = 5.0
 PATIENCE_SECONDS = 60.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
+HTTP_PORT = 80
 NOT_NOW = {408, 425, 429}
 NOT_ALLOWED = {401, 403}
 
@@ -36,8 +38,8 @@ class Client:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, registry: Registry) -> "Client":
-        return cls(registry_url() or registry.url, PATIENCE_SECONDS, headers(registry))
+    def of(cls, registry: Registry, patience_seconds: float | None = None) -> "Client":
+        return cls(registry_url() or registry.url, patience_seconds or PATIENCE_SECONDS, headers(registry))
 
     def get(self, path: str) -> Any:
         """The answer; None where the registry itself says that there is no such thing."""
@@ -89,8 +91,14 @@ class Client:
     def _unreachable(self, reason: str) -> RegistryUnreachable:
         return RegistryUnreachable(
             f"no schema registry answers at {self.url} ({reason})",
-            "start it (kafka_docker/services start registry) or correct url of [source.registry]; nothing was read",
+            f"{start_registry(self.url)}correct url of [source.registry]; nothing was read",
         )
+
+
+def start_registry(url: str) -> str:
+    parts = urlsplit(url)
+    start = start_service("registry", str(parts.hostname), parts.port or HTTP_PORT)
+    return "start it, or " if start is None else f"start it with {start}, or "
 
 
 def said(body: bytes) -> Mapping[str, Any]:

@@ -31,8 +31,8 @@ class Subject:
         self._client = client
 
     @classmethod
-    def of(cls, registry: Registry) -> "Subject":
-        return cls(Client.of(registry), registry.subject)
+    def of(cls, registry: Registry, patience_seconds: float | None = None) -> "Subject":
+        return cls(Client.of(registry, patience_seconds), registry.subject)
 
     def version(self, number: int | None = None) -> Registered:
         """That version, or the latest."""

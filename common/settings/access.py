@@ -4,6 +4,7 @@ Files are read here and go as text: an executor on another machine does not have
 """
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -98,13 +99,21 @@ def presented(kafka: Kafka) -> Options:
     chain, key = pem(kafka.ssl_certificate, "ssl_certificate"), reveal(kafka.ssl_key)
     if PRIVATE_KEY.search(key) is None:
         raise ConfigurationError(
-            f"the key {kafka.ssl_key} is not a PKCS#8 key in PEM form", "convert it: openssl pkcs8 -topk8"
+            f"the key {kafka.ssl_key} is not a PKCS#8 key in PEM form", f"convert it: {conversion(kafka.ssl_key)}"
         )
     unlocked = {} if kafka.ssl_key_password is None else {"ssl.key.password": reveal(kafka.ssl_key_password)}
     return (
         {"ssl.certificate.pem": chain, "ssl.key.pem": key, **unlocked},
         {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key, **unlocked},
     )
+
+
+def conversion(named: str) -> str:
+    """How to make a PKCS#8 key of another one, without a password, readable by its owner only."""
+    kind, _, where = named.partition(":")
+    key = str(home() / where) if kind == "file" else "KEY_FILE"
+    command = shlex.join(["openssl", "pkcs8", "-topk8", "-nocrypt", "-in", key, "-out", f"{key}.pkcs8"])
+    return f"{command}, then set ssl_key = file:{key}.pkcs8"
 
 
 def pem(name: str, setting: str) -> str:

@@ -10,6 +10,11 @@ def home() -> Path:
     return Path(named) if named else Path(__file__).resolve().parent.parent.parent
 
 
+def given_environment() -> str | None:
+    """The environment that the command line named with --env: submit/ keeps it, a job does not see that option."""
+    return os.environ.get("ALLUVIUM_GIVEN_ENV") or None
+
+
 def log_dir() -> Path:
     return Path(os.environ.get("ALLUVIUM_LOG_DIR") or home() / "var" / "log")
 

@@ -1,10 +1,16 @@
 """Where a table or an input lies: a local path, a file: URI, or a URI of another file system."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from common.errors import NotADeltaTable, UsageError
+from common.settings.remedies import command
+
+CREATE = "submit/create_table.sh PIPELINE DELTA_DIR"
+LOAD = "submit/temperatures_delta_processing.sh --pipeline PIPELINE INPUT_DIR DELTA_DIR"
+GENERATOR = (".venv/bin/python", "-m", "datasets.temperatures")
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,11 @@ def require_parquet(folder: Location) -> None:
         return
     if not folder.local.is_dir():
         raise UsageError(f"no input folder {folder}", "give the folder that holds the base parquet files")
+    made = f"{folder}/temperatures"
     if next(folder.local.rglob("*.parquet"), None) is None:
         raise UsageError(
             f"no parquet file in {folder}",
-            "make them with .venv/bin/python -m datasets.temperatures, or correct the path",
+            f"correct the path, or make some with {command(shlex.join([*GENERATOR, made]))} and load {made}/base",
         )
 
 
@@ -59,9 +66,19 @@ def is_delta_table(table: Location) -> bool:
 def require_delta_table(table: Location) -> None:
     if table.local is None or is_delta_table(table):
         return
+    if foreign_files(table.local):
+        raise NotADeltaTable(
+            f"{table} is not a Delta table", "correct the path, or give the table a folder of its own, which is empty"
+        )
     what = "is not a Delta table" if table.local.exists() else "does not exist"
     raise NotADeltaTable(
         f"{table} {what}",
-        "load it with submit/temperatures_delta_processing.sh INPUT_DIR DELTA_DIR, create an empty one with "
-        "submit/create_table.sh PIPELINE DELTA_DIR, or correct the path",
+        f"create an empty one with {command(CREATE)}, load one with {command(LOAD)}, or correct the path",
     )
+
+
+def foreign_files(folder: Path) -> list[str]:
+    """What lies where a table is to be made. A lock that a job left behind does not count."""
+    if not folder.is_dir():
+        return [folder.name] if folder.exists() else []
+    return [entry.name for entry in folder.iterdir() if entry.name != "_alluvium"]

@@ -37,9 +37,25 @@ def identifier(name: str) -> str:
 def kind(name: str) -> str:
     digits = [int(number) for number in re.findall(r"\d+", name)]
     if KIND.fullmatch(name) is None or (digits and not 1 <= digits[1] + 1 <= digits[0] + 1 <= 39):
-        known = "string, boolean, int, bigint, float, double, date, timestamp, decimal(p,s)"
-        raise ValueError(f"'{name}' is not a column's type; known: {known}")
+        raise ValueError(f"'{name}' is not a column's type; known: {', '.join(KINDS)}")
     return name
+
+
+# Every type of a column: JSON that it takes, and what it holds. docs/pipeline-file.md shows them.
+KINDS = {
+    "string": ('"A-7"', "any text; a number or a boolean is turned away"),
+    "boolean": ("true", "`true` or `false`, and nothing that only looks like it"),
+    "int": ("42", "a whole number of 32 bits, without point and exponent"),
+    "bigint": ("42", "a whole number of 64 bits, without point and exponent"),
+    "float": ("1.5", "the nearest number of 32 bits"),
+    "double": ("1.5", "the nearest number of 64 bits"),
+    "date": ('"2023-01-05"', "years 0001 to 9999"),
+    "timestamp": ('"2023-01-05T10:00:00Z"', "to the microsecond, in UTC where no offset is given; years 0001 to 9999"),
+    "decimal(p,s)": (
+        "12.5",
+        "exactly that number: at most `p` digits, of them `s` after the point, and `p` at most 38",
+    ),
+}
 
 
 def duration(text: str) -> str:
@@ -64,13 +80,45 @@ class Kafka(Section):
     """How the cluster lets us in. Without this table: plain text, and nobody asks who we are."""
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    """Whether the brokers speak TLS, and whether they ask for a user.
+
+    Example: security_protocol = "SASL_SSL"
+    """
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    """How the password is proved. Needed with SASL.
+
+    Example: sasl_mechanism = "SCRAM-SHA-512"
+    """
     sasl_username: str | None = Field(default=None, min_length=1)
+    """The user. Needed with SASL.
+
+    Example: sasl_username = "alluvium"
+    """
     sasl_password: Secret | None = None
+    """The password of the user. Needed with SASL.
+
+    Example: sasl_password = "env:KAFKA_PASSWORD"
+    """
     ssl_ca: str | None = None
+    """A PEM file with the authorities to trust; without it, those that this machine trusts.
+
+    Example: ssl_ca = "/etc/alluvium/ca.pem"
+    """
     ssl_certificate: str | None = None
+    """A PEM file with our certificate, for a cluster that asks for one. Goes with `ssl_key`.
+
+    Example: ssl_certificate = "/etc/alluvium/client.pem"
+    """
     ssl_key: Secret | None = None
+    """The key of our certificate: PKCS#8 in PEM form.
+
+    Example: ssl_key = "file:/etc/alluvium/client.key"
+    """
     ssl_key_password: Secret | None = None
+    """The password of the key, if it is encrypted.
+
+    Example: ssl_key_password = "env:KEY_PASSWORD"
+    """
 
     @model_validator(mode="after")
     def settings_fit_the_protocol(self) -> Self:
@@ -95,13 +143,41 @@ class Source(Section):
     """Where events come from, and their form."""
 
     topic: str
+    """The topic that the events are in. Jobs that merge are told the topic again, on their command line.
+
+    Example: topic = "parcels"
+    """
     format: Literal["json", "avro"] = "json"
+    """The form of a record's value. `avro` needs `[source.registry]`.
+
+    Example: format = "avro"
+    """
     columns: dict[Column, Kind] = Field(min_length=1)
+    """The columns that an event brings, with their [types](#types-of-columns). What an event has besides is ignored;
+    what it lacks is null.
+
+    Example: columns = { parcel_id = "string", posted_on = "date", weight = "decimal(10,2)", scanned_at = "timestamp" }
+    """
     null_value: Literal["delete", "skip", "quarantine"] = "quarantine"
+    """What a record without a value means: `delete` the row of its message key, count it and `skip` it, or keep it in
+    `quarantine`.
+
+    Example: null_value = "skip"
+    """
     max_records_per_batch: int = Field(default=100_000, ge=1)
+    """The most records that one commit settles.
+
+    Example: max_records_per_batch = 50_000
+    """
     max_record_bytes: int = Field(default=1_048_576, ge=1)
+    """A longer value is quarantined as `OVERSIZED`. With Avro it is 16777216 at most.
+
+    Example: max_record_bytes = 65_536
+    """
     kafka: Kafka | None = None
+    """How the cluster lets us in."""
     registry: Registry | None = None
+    """Where the Avro schemas are."""
 
     @model_validator(mode="after")
     def settings_fit_the_format(self) -> Self:
@@ -128,24 +204,82 @@ class SchemaChanges(Section):
     """What to do where the table's columns are not those of this file; whatever else differs stops the job."""
 
     added: Literal["apply", "stop"] = "apply"
+    """A declared column that the table lacks: `apply` adds it before the first batch.
+
+    Example: added = "stop"
+    """
     widened: Literal["apply", "stop"] = "apply"
+    """A column whose type Delta can widen to the declared one, such as int to bigint: `apply` widens it.
+
+    Example: widened = "stop"
+    """
     undeclared: Literal["stop", "keep", "null"] = "stop"
+    """A column of the table that this file does not declare: `keep` leaves its old value in a row that an event
+    changes, `null` sets it null.
+
+    Example: undeclared = "keep"
+    """
 
 
 class Target(Section):
     """The Delta table that events settle in: where it lies and what it is called, if the file says so, and its form."""
 
     path: str | None = Field(default=None, min_length=1)
+    """Where the table lies, for commands that are not told: a folder, from the project's folder unless it begins with
+    `/`, or a URI.
+
+    Example: path = "var/delta/parcels"
+    """
     name: Column | None = None
+    """What the table is called in `submit/pyspark.sh`. By default, as its folder.
+
+    Example: name = "parcels"
+    """
     keys: list[Column] = Field(min_length=1)
+    """The columns that tell rows apart: an event with a new key adds a row, another one replaces the row of its key. A
+    key is never null.
+
+    Example: keys = ["parcel_id"]
+    """
     sequence: Column = POSITION
+    """Which of two events of a key is newer: the one with the greater value in this column, or, by `position`, the
+    later one in the topic.
+
+    Example: sequence = "scanned_at"
+    """
     lineage: bool = False
+    """Adds the column `_alluvium` to the table: the topic, partition, offset and transaction that each row is from.
+
+    Example: lineage = true
+    """
     derived: dict[Column, str] = Field(default_factory=dict)
+    """Further columns, as SQL expressions on `source.columns` and on those that stand before.
+
+    Example: derived = { posted_month = "substring(CAST(posted_on AS STRING), 1, 7)" }
+    """
     partition_by: list[Column] = Field(default_factory=list)
+    """The columns that divide the table into folders.
+
+    Example: partition_by = ["posted_month"]
+    """
     immutable: list[Column] = Field(default_factory=list)
+    """Columns of which you promise that they never change for a key.
+
+    Example: immutable = ["posted_month"]
+    """
     prune_by: list[Column] = Field(default_factory=list)
+    """Columns by which a batch leaves files unread that cannot hold its keys: keys or `immutable` ones, of type int,
+    bigint, date, timestamp or string.
+
+    Example: prune_by = ["posted_month"]
+    """
     properties: dict[str, str] = Field(default_factory=dict)
+    """Properties that Delta gives the table when it is created. Their values are texts.
+
+    Example: properties = { "delta.checkpointInterval" = "50" }
+    """
     schema_changes: SchemaChanges = SchemaChanges()
+    """What to do where the table's columns are not those of this file."""
 
     @property
     def table_name(self) -> str | None:
@@ -174,33 +308,67 @@ class Rule(Section):
     """What every event must fulfil, as an SQL condition that the pipeline's owner writes on purpose."""
 
     name: Column
+    """What the rule is called: its records are quarantined as `RULE_NAME`.
+
+    Example: name = "plausible_weight"
+    """
     check: str
+    """An SQL condition on the columns, derived ones too. Who does not fulfil it is quarantined.
+
+    Example: check = "weight > 0"
+    """
 
 
 class Quality(Section):
     """When an event is turned away, and when so many are that the pipeline stops instead."""
 
     rules: list[Rule] = Field(default_factory=list)
+    """What every event must fulfil."""
     max_bad_ratio: float = Field(default=1.0, ge=0, le=1)
+    """The share of a batch that may be quarantined. Beyond it nothing is written and the job fails.
+
+    Example: max_bad_ratio = 0.1
+    """
 
 
 class Late(Section):
     """Events too old or too far in the future, by an event column against the record's own timestamp."""
 
     column: Column
+    """The column with the event's own time: a timestamp, a text that is one, or a number of seconds since 1970.
+
+    Example: column = "scanned_at"
+    """
     bound: Duration | None = None
+    """An event that is older than its record by more than this is late. Without it none is.
+
+    Example: bound = "30d"
+    """
     action: Literal["discard", "keep"] = "discard"
+    """What becomes of a late event, which is not merged: it is only counted, or kept in the table DELTA_DIR_late, too.
+
+    Example: action = "keep"
+    """
     future_bound: Duration | None = None
+    """An event that is ahead of its record by more than this is quarantined as `FUTURE`. Without it none is.
+
+    Example: future_bound = "1h"
+    """
 
 
 class Pipeline(Section):
     """One pipeline file."""
 
     name: Column
+    """The name of the file, without `.toml`. It does not stand in the file."""
     source: Source
+    """Where events come from, and their form."""
     target: Target
+    """The table that they settle in."""
     quality: Quality = Quality()
+    """When an event is turned away."""
     late: Late | None = None
+    """When an event is too old, or too far in the future."""
 
     @model_validator(mode="after")
     def columns_exist(self) -> Self:

@@ -22,10 +22,30 @@ class Registry(Section):
     """A registry with Confluent's API. Events are read by the subject's latest version, or by the one that is named."""
 
     url: Annotated[str, AfterValidator(address)]
+    """The address of the registry, with the path of Confluent's API. `ALLUVIUM_REGISTRY_URL` names another one.
+
+    Example: url = "https://registry.example.com:8085/apis/ccompat/v7"
+    """
     subject: str = Field(min_length=1)
+    """The subject that the schemas of the topic's values are registered under.
+
+    Example: subject = "parcels-value"
+    """
     version: int | None = Field(default=None, ge=1)
+    """The version by which events are read. By default, the latest when the job starts.
+
+    Example: version = 3
+    """
     username: str | None = Field(default=None, min_length=1)
+    """The user, where the registry asks for one. Goes with `password`.
+
+    Example: username = "reader"
+    """
     password: Secret | None = None
+    """The password of the user.
+
+    Example: password = "env:REGISTRY_PASSWORD"
+    """
 
     @model_validator(mode="after")
     def credentials_are_whole(self) -> Self:

@@ -1,6 +1,7 @@
 """Secrets are references, env:NAME or file:PATH. They are resolved here only, when they are needed, and never shown."""
 
 import re
+import shlex
 import stat
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def from_file(path: Path) -> str:
     try:
         if stat.S_IMODE(path.stat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
             raise ConfigurationError(
-                f"others than its owner have access to the secret file {path}", f"chmod 600 {path}"
+                f"others than its owner have access to the secret file {path}", shlex.join(["chmod", "600", str(path)])
             )
         return path.read_text()
     except OSError as error:

@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from common.errors import BrokerUnreachable, TopicMissing, UsageError
+from common.settings.remedies import services
 
 PROBE_S = 2.0
 BOUND_S = 15.0
@@ -72,11 +73,16 @@ def _await_topic(address: str, topic: str, *, there: bool) -> None:
 def _translated(exception: KafkaException, address: str, topic: str) -> UsageError | BrokerUnreachable:
     error: KafkaError = exception.args[0]
     if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
-        return UsageError(f"topic {topic} exists already", "add --if-not-exists if that is fine")
+        return UsageError(
+            f"topic {topic} exists already",
+            f"add --if-not-exists if that is fine: {services('create-topic', topic, '--if-not-exists')}",
+        )
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        return TopicMissing(f"there is no topic {topic}", "see kafka_docker/services list-topics")
+        return TopicMissing(f"there is no topic {topic}", f"see {services('list-topics')}")
     if error.code() < 0:  # librdkafka's own: it did not get as far as the broker's answer
-        return BrokerUnreachable(f"no answer from the broker at {address}: {error.str()}", "see services logs kafka")
+        return BrokerUnreachable(
+            f"no answer from the broker at {address}: {error.str()}", f"see {services('logs', 'kafka')}"
+        )
     return UsageError(f"the broker refused topic {topic}: {error.str()}", "correct the name or the settings")
 
 

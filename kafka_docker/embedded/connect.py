@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from common.settings.remedies import services
 from kafka_docker.embedded import artifacts, broker, java, rest, settings
 from kafka_docker.embedded.errors import NotRunning
 from kafka_docker.embedded.kafka import Kafka
@@ -30,7 +31,7 @@ class Connect(Service[ConnectDefinition]):
         if not self.running and not broker.answers(self.brokers):
             raise NotRunning(
                 f"connect needs kafka, and no broker answers at {self.brokers}",
-                "start it first: kafka_docker/services start kafka",
+                f"start it first: {services('start', 'kafka')}",
             )
         return super().start(progress)
 

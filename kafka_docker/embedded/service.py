@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, ClassVar, Generic
 
 from common.errors import Locked
+from common.settings.remedies import services
 from kafka_docker.embedded import log_files, ports, settings
 from kafka_docker.embedded.errors import FolderUnusable, NotRunning, ServiceError, StartFailed
 from kafka_docker.embedded.process import Command, Process
@@ -124,7 +125,7 @@ class Service(ABC, Generic[D]):
 
     def require_running(self) -> None:
         if not self.running:
-            raise NotRunning(f"{self.name} is not running", f"start it: kafka_docker/services start {self.name}")
+            raise NotRunning(f"{self.name} is not running", f"start it: {services('start', self.name)}")
 
     # How.
 
@@ -217,11 +218,12 @@ class Service(ABC, Generic[D]):
         if ended:
             raise ServiceError(
                 f"{self.name} is running without its {', '.join(ended)}",
-                f"stop the rest first: kafka_docker/services stop {self.name}",
+                f"stop the rest first: {services('stop', self.name)}",
             )
         if self._asked_port not in (None, self.port):
             raise ServiceError(
-                f"{self.name} is running already, on port {self.port} and not {self._asked_port}", "stop it first"
+                f"{self.name} is running already, on port {self.port} and not {self._asked_port}",
+                f"stop it first: {services('stop', self.name)}",
             )
 
     @property

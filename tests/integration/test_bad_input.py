@@ -109,7 +109,9 @@ def test_what_click_refuses_is_one_line_too(table: Path) -> None:
 def test_maintenance_of_no_table(tmp_path: Path, table: Path) -> None:
     maintenance = "submit/maintenance.sh"
     refused([maintenance, "compact"], 2, "no table; say DELTA_DIR, or --pipeline")
-    refused([maintenance, "checkpoint", tmp_path], 2, f"{tmp_path} is not a Delta table", "submit/create_table.sh")
+    (tmp_path / "empty").mkdir()
+    refused([maintenance, "checkpoint", tmp_path / "empty"], 2, "empty is not a Delta table", "submit/create_table.sh")
+    refused([maintenance, "checkpoint", tmp_path], 2, f"{tmp_path} is not a Delta table", "a folder of its own")
     refused(
         [maintenance, "vacuum", "--retain", "7", table], 2, "--retain '7' is not understood; say whole hours or days"
     )

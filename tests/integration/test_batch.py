@@ -21,6 +21,7 @@ from common.merge.upsert import append_nothing
 from common.pipeline import base_load, commit, ways
 from common.pipeline.base_load import load_base
 from common.pipeline.expressions import check_expressions
+from common.pipeline.new_table import create_table
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.broker import Broker
@@ -253,3 +254,19 @@ def test_08_sql_of_the_event_alone_is_welcome(spark: SparkSession) -> None:
             quality={"rules": [{"name": "young", "check": "at > timestamp'2020-01-01' AND month IS NOT NULL"}]},
         ),
     )
+
+
+def test_an_equal_sequence_never_replaces_a_row(trial: Trial, tmp_path: Path) -> None:
+    """Across batches as inside of one: only a greater sequence replaces the row of its key."""
+    columns = {"id": "bigint", "part": "string", "degrees": "double", "version": "int"}
+    trial.pipeline = pipeline(trial.topic, source={"columns": columns}, target={"sequence": "version"})
+    trial.table = location(str(tmp_path / "new"))
+    create_table(trial.spark, trial.pipeline, trial.table)
+    for degrees, version in ((1.0, 5), (2.0, 5), (3.0, 4)):
+        key, value = event(1, "a", degrees)
+        trial.broker.produce(trial.topic, [(key, value[:-1] + b', "version": %d}' % version)], partition=0)
+        trial.run("batch")
+        assert trial.rows() == {(1, "a", 1.0)}
+    trial.broker.produce(trial.topic, [(key, value[:-1] + b', "version": 6}')], partition=0)
+    trial.run("batch")
+    assert trial.rows() == {(1, "a", 3.0)}

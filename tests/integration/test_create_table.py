@@ -1,18 +1,23 @@
 """An empty table from a pipeline file: as declared, at the beginning of its topic, and never twice."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.drivers.new_table import create_or_compare
-from common.errors import UsageError
+from common.errors import ConfigurationError, UsageError
 from common.ledger.delta import open_ledger
 from common.ledger.position import from_metadata
 from common.merge.origin import LINEAGE, ORIGIN
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline, read_pipeline
+from kafka_docker.embedded.ports import free_port
+from kafka_docker.embedded.registry import Registry
+from tests.support.avro import field, record
 from tests.support.trial import Trial, event, pipeline
 
 
@@ -84,6 +89,52 @@ def test_a_table_that_does_not_fit_is_refused(
         create_or_compare(spark, declared, location(str(loaded)), dry_run=False)
     assert f"does not fit pipeline '{declared.name}': {difference}; correct the pipeline's file" in str(refused.value)
     assert refused.value.exit_code == 2
+
+
+WRONG = [
+    (
+        {"target": {"derived": {"day": "'x'", "month": "substring(tme, 1, 7)"}}},
+        "target.derived.month",
+        "`tme` cannot be",
+    ),
+    ({"target": {"derived": {"month": "substring(part, 1"}}}, "target.derived.month", "Syntax error at or near"),
+    ({"quality": {"rules": [{"name": "cool", "check": "degres < 9"}]}}, "quality.rules.cool", "`degres` cannot be"),
+    ({"quality": {"rules": [{"name": "sum", "check": "id + 1"}]}}, "quality.rules.sum", "Cannot resolve"),
+    ({"target": {"derived": {"a": "part", "b": "upper(c)", "c": "a"}}}, "target.derived.b", "`c` cannot be resolved"),
+    ({"target": {"derived": {"drawn": "rand()"}}}, "target.derived.drawn", "gives another value at each run"),
+]
+
+
+@pytest.mark.parametrize(("parts", "place", "why"), WRONG, ids=[f"{each[1]}: {each[2]}" for each in WRONG])
+def test_a_dry_run_names_the_expression_that_is_wrong(
+    spark: SparkSession, tmp_path: Path, parts: dict[str, Any], place: str, why: str
+) -> None:
+    table = location(str(tmp_path / "table"))
+    with pytest.raises(ConfigurationError) as refused:
+        create_or_compare(spark, pipeline("t", **parts), table, dry_run=True)
+    assert f"pipeline 'trial': {place} = '" in str(refused.value)
+    assert why in str(refused.value)
+    assert "SQLSTATE" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "table").exists()
+
+
+def test_a_dry_run_compares_the_columns_with_the_registrys_schema(
+    spark: SparkSession, registry: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subject = f"s-{tmp_path.name}"
+    schema = Schema(record(field("id", "long"), field("part", "string")), "AVRO")
+    SchemaRegistryClient({"url": registry.url}).register_schema(subject, schema)
+    source: dict[str, Any] = {"format": "avro", "registry": {"url": registry.url, "subject": subject}}
+    table = location(str(tmp_path / "table"))
+    with pytest.raises(ConfigurationError, match=r"source\.columns\.degrees: .*has no such field"):
+        create_or_compare(spark, pipeline("t", source=source), table, dry_run=True)
+    source["registry"] = {"url": f"http://127.0.0.1:{free_port()}", "subject": subject}
+    create_or_compare(spark, pipeline("t", source=source), table, dry_run=True)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("Not checked against the registry's schema: no schema registry answers at ")
+    assert said[1] == f"Would create {table} for pipeline 'trial'"
+    assert not (tmp_path / "table").exists()
 
 
 def test_nothing_is_left_of_a_dry_run_or_beside_foreign_files(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 import pytest
 from delta.tables import DeltaTable
 
-from common.drivers.operator import Choice, act_on_proposal, at_choice, parse_duration, rewind_choice
-from common.errors import StateError, UsageError
-from tests.support.trial import Trial, event
+from common.drivers.operator import Choice, act_on_epoch, act_on_proposal, at_choice, parse_duration, rewind_choice
+from common.errors import AlluviumError, StateError, UsageError
+from common.ledger.delta import open_ledger
+from tests.support.trial import Trial, event, pipeline
 
 
 def act(trial: Trial, choice: Choice, *, execute: bool = True) -> None:
@@ -76,7 +77,7 @@ def test_05_a_recreated_topic_begins_anew(trial: Trial) -> None:
     trial.run("batch")
     trial.broker.recreate_topic(trial.topic)
     trial.broker.produce(trial.topic, [event(5, "b", 5.0)])
-    with pytest.raises(UsageError, match="in another topic; say where to begin: --at beginning or --at end"):
+    with pytest.raises(UsageError, match=r"in another topic; say where to begin: submit/epoch\.sh --at beginning"):
         act(trial, at_choice("table"))
     act(trial, at_choice("beginning"))
     trial.run("stream")
@@ -93,6 +94,35 @@ def test_a_table_of_another_writer_is_adopted(trial: Trial) -> None:
     trial.broker.produce(trial.topic, [event(4, "b", 4.0)])
     trial.run("batch")
     assert {number for number, _, _ in trial.rows()} == {1, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("columns", "difference"),
+    [
+        ({"id": "bigint", "part": "string", "place": "string"}, "it has no column 'place', a key"),
+        ({"id": "bigint", "part": "bigint"}, "column 'part' is string, not bigint"),
+        ({"ID": "int", "part": "string", "wind": "double"}, None),
+    ],
+)
+def test_a_table_whose_columns_do_not_fit_is_not_adopted(
+    trial: Trial, columns: dict[str, str], difference: str | None
+) -> None:
+    """What can be reconciled is left to the run: names that differ by case, a wider type, a column that is no key."""
+    before = trial.version()
+    keys = [name for name in columns if name != "wind"]
+    declared = pipeline(trial.topic, source={"columns": columns}, target={"keys": keys, "partition_by": []})
+    trial.pipeline = declared.model_copy(update={"name": "other"})
+    with pytest.raises(AlluviumError) as refused:
+        act_on_epoch(trial.spark, trial.inputs(), "beginning", adopt=False, execute=True)
+    assert trial.version() == before
+    if difference is not None:
+        assert f"which pipeline 'trial' (epoch 1) writes, does not fit pipeline 'other': {difference};" in str(
+            refused.value
+        )
+        return
+    assert "has positions of pipeline 'trial' (epoch 1) and none of 'other'" in str(refused.value)
+    act_on_epoch(trial.spark, trial.inputs(), "beginning", adopt=True, execute=True)
+    assert trial.position().epoch == open_ledger(trial.spark, trial.table.uri, "other").position().epoch == 1
 
 
 def test_offsets_that_the_topic_does_not_have_are_refused(trial: Trial) -> None:

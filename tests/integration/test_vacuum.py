@@ -91,7 +91,7 @@ def test_31_less_than_the_retention_is_refused_unless_forced_by_name(spark: Spar
             vacuum_tables(spark, table, 1, forced, execute=True)
         assert str(refused.value) == (
             f"--retain 1h is less than the 168h for which {table} keeps files: readers and time travel would miss "
-            "them; leave --retain out, or insist with --force table"
+            "them; leave --retain out, or insist with COMMAND --force table"
         )
     assert files(table) == before
     vacuum_tables(spark, table, 0, frozenset({"table"}), execute=True)
@@ -140,7 +140,8 @@ def test_31_what_a_reader_has_not_read_is_kept(spark: SparkSession, table: Locat
         vacuum_tables(spark, table, None, NOBODY, execute=True)
     assert str(refused.value) == (
         "reader 'replica' has read up to version 0 of 1, and files of the versions after it would be deleted; "
-        "let it catch up, delete _alluvium/readers/replica.json if it is gone for good, or insist with --force replica"
+        "let it catch up, delete _alluvium/readers/replica.json if it is gone for good, or insist with "
+        "COMMAND --force replica"
     )
     assert files(table) == before
     readers.write(Reader("replica", 1))

@@ -1,15 +1,19 @@
 """Row 37 without a broker: what [source.kafka] takes, where secrets are kept, and what either client is given."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from pydantic import ValidationError
 
 from common.errors import ConfigurationError
 from common.settings.access import Access, access
 from common.settings.pipeline import Kafka, read_pipeline
 from common.settings.secrets import reveal
+from tests.support.commands import run
 
 SASL = {"sasl_mechanism": "SCRAM-SHA-512", "sasl_username": "me", "sasl_password": "env:PASSWORD"}
 PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
@@ -136,6 +140,29 @@ def test_37_a_secret_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ConfigurationError, match="is not UTF-8") as caught:
         reveal(secret_file(tmp_path, b"hunter2\xff"))
     assert caught.value.__cause__ is None
+
+
+def test_37_what_is_said_about_a_secret_file_can_be_typed(tmp_path: Path) -> None:
+    """A folder with a blank, and a key in the older form that Java's client does not read."""
+    folder = tmp_path / "my secrets"
+    folder.mkdir()
+    secret = secret_file(folder, b"", 0o644)
+    older = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()
+    )
+    (folder / "secret").write_bytes(older)
+    with pytest.raises(ConfigurationError) as refused:
+        reveal(secret)
+    done = run(shlex.split(refused.value.remedy))
+    assert done.returncode == 0, done.stderr
+    (folder / "me.pem").write_text(PEM)
+    named = {"security_protocol": "SSL", "ssl_certificate": str(folder / "me.pem")}
+    with pytest.raises(ConfigurationError) as refused:
+        access(Kafka.model_validate({**named, "ssl_key": secret}))
+    command, _, setting = refused.value.remedy.removeprefix("convert it: ").partition(", then set ssl_key = ")
+    done = run(shlex.split(command))
+    assert done.returncode == 0, done.stderr
+    assert "BEGIN PRIVATE KEY" in access(Kafka.model_validate({**named, "ssl_key": setting})).librdkafka["ssl.key.pem"]
 
 
 @pytest.mark.parametrize(

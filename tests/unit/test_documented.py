@@ -28,6 +28,13 @@ def test_every_difference_of_schemas_names_tests_that_exist() -> None:
     assert {name for tests in shown_by for name in tests} - set(names_of_tests()) == set()
 
 
+def test_every_statement_about_pipeline_files_names_tests_that_exist() -> None:
+    shown_by = (PROTOCOL.parent / "pipeline-file.md").read_text().split("| statement | shown by |")[1].splitlines()[2:]
+    named = [re.findall(r"`(test_\w+)`", line) for line in shown_by]
+    assert all(named)
+    assert {name for names in named for name in names} - set(names_of_tests()) == set()
+
+
 def test_every_failure_has_a_test_with_its_number() -> None:
     numbered = {
         int(number)
