@@ -104,7 +104,7 @@ def declared(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame
             f"pipeline '{pipeline.name}' reads: {', '.join(pipeline.source.columns)}",
         )
     refuse_rounded_keys(rows, pipeline, source)
-    return rows.select(*(F.col(name).cast(kind).alias(name) for name, kind in pipeline.source.columns.items()))
+    return rows.select(*(F.col(name).cast(kind).alias(name) for name, kind in pipeline.source.types.items()))
 
 
 def refuse_rounded_keys(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
