@@ -103,8 +103,17 @@ def is_flat() -> Column:
 
 @cache
 def parsed_text() -> Column:
-    wrapped = F.concat(F.lit("["), F.col(TEXT), F.lit(f',"{MARK}"]'))
+    return parsed(F.col(TEXT))
+
+
+def parsed(text: Column) -> Column:
+    wrapped = F.concat(F.lit("["), text, F.lit(f',"{MARK}"]'))
     return F.call_function("try_parse_json", wrapped)
+
+
+def is_one_json(text: Column) -> Column:
+    """Whether a text is one JSON value and nothing else."""
+    return F.coalesce(F.try_variant_get(parsed(text), "$[1]", "string") == MARK, F.lit(False))  # noqa: FBT003
 
 
 @cache

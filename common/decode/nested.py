@@ -63,15 +63,16 @@ def array_judged(kind: Array, found: Column, form: Form) -> Column:
 
 
 def map_judged(kind: Map, found: Column, form: Form) -> Column:
-    def whole(parts: Column) -> Column:
-        misfits = F.transform(F.map_entries(parts), of_entry)
-        values = F.transform_values(parts, lambda _, part: part[VALUE])
-        return judgement(values, form.misfit(kind, found), first_of(misfits))
+    """Keys go before values: entries have no order by which one of them would be the first."""
 
-    def of_entry(entry: Column) -> Column:
-        key = F.left(entry["key"], F.lit(SHOWN))
-        inside = below(entry["value"][WRONG], F.lit("['"), key, F.lit("']"))
-        return F.coalesce(form.key_misfit(entry["key"]), inside)
+    def whole(parts: Column) -> Column:
+        keys = F.transform(F.map_keys(parts), form.key_misfit)
+        misfits = F.transform(F.map_entries(parts), inside)
+        values = F.transform_values(parts, lambda _, part: part[VALUE])
+        return judgement(values, form.misfit(kind, found), first_of(keys), first_of(misfits))
+
+    def inside(entry: Column) -> Column:
+        return below(entry["value"][WRONG], F.lit("['"), F.left(entry["key"], F.lit(SHOWN)), F.lit("']"))
 
     return let(F.transform_values(form.entries(found), lambda _, each: judged(kind.value, each, form)), whole)
 
