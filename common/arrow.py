@@ -38,11 +38,23 @@ def atom(kind: T.DataType) -> pa.DataType | None:
 
 def can_be_held(schema: T.StructType, compared: Iterable[str]) -> bool:
     """Whether this process can have such rows, and compare these columns of them as Spark does."""
+    if has_variant(schema):
+        # Spark gives it to Arrow, and does not take it back.
+        return False
     try:
         to_arrow_schema(schema)
     except PySparkException:
         return False
     return all(atom(schema[name].dataType) is not None for name in compared)
+
+
+def has_variant(kind: T.DataType) -> bool:
+    """Whether a VARIANT is somewhere in it."""
+    if isinstance(kind, T.StructType):
+        return any(has_variant(field.dataType) for field in kind)
+    if isinstance(kind, T.ArrayType):
+        return has_variant(kind.elementType)
+    return has_variant(kind.valueType) if isinstance(kind, T.MapType) else isinstance(kind, T.VariantType)
 
 
 def comparable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

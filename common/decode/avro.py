@@ -15,11 +15,21 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from common.decode.avro_values import (
+    NO_TEXT,
+    NOT_UTF8,
+    WRONG_TYPE,
+    AvroForm,
+    is_text,
+    may_not_fit,
+    not_wanted,
+    typed_value,
+)
 from common.decode.avro_writers import Writer, Writers
-from common.decode.keys import one_zero
-from common.divide.moments import YEARS
+from common.decode.nested import VALUE, WRONG, judged
 from common.divide.verdict import REASON, Verdict
 from common.read.kafka import RECORD
+from common.settings.kinds import is_plain, parse_kind, sql_type
 
 MARKED = "_marked"
 HEADER = "_header"
@@ -52,10 +62,12 @@ class AvroDecoder:
         header = F.when(length() <= self.max_bytes, F.substring(MARKED, 1, HEADER_BYTES))
         headed = records.withColumn(MARKED, marked_value).withColumn(HEADER, header)
         decoded = headed.withColumn(AVRO, self._decoded())
-        return decoded.withColumns({name: typed(name, kind) for name, kind in self.columns.items()})
+        nested = {judged_column(name): judged_value(name, self.columns[name]) for name in self._nested()}
+        judged = decoded.withColumns(nested) if nested else decoded
+        return judged.withColumns({name: typed(name, kind) for name, kind in self.columns.items()})
 
     def scaffold(self) -> list[str]:
-        return [MARKED, HEADER, AVRO]
+        return [MARKED, HEADER, AVRO, *map(judged_column, self._nested())]
 
     def verdicts(self) -> list[Verdict]:
         return [*of_header(self.max_bytes), *self._of_schema(), *of_datum(), *self._of_values()]
@@ -79,6 +91,9 @@ class AvroDecoder:
         for writer in self._readable():
             found = found.when(F.col(HEADER) == header_of(writer.id), datum(writer.text, reader))
         return found
+
+    def _nested(self) -> list[str]:
+        return [name for name, kind in self.columns.items() if not is_plain(kind)]
 
     def _readable(self) -> list[Writer]:
         return [writer for writer in self.writers.known.values() if writer.refusal is None]
@@ -147,26 +162,41 @@ def of_datum() -> tuple[Verdict, ...]:
 @cache
 def of_value(name: str, kind: str) -> tuple[Verdict, ...]:
     """What is Avro, and no value of the column's kind: its bytes are no text, or the year has five digits."""
+    if not is_plain(kind):
+        return of_nested(name)
     found = event(name)
     if kind == "string":
-        is_text = F.call_function("is_valid_utf8", found)
-        return (Verdict("NOT_UTF8", ~is_text, F.lit(f"{name}: the text is not UTF-8")),)
-    if kind in {"date", "timestamp"} or kind.startswith("decimal"):
+        return (Verdict(NOT_UTF8, ~is_text(found), F.lit(f"{name}: {NO_TEXT}")),)
+    if may_not_fit(kind):
         unfit = found.isNotNull() & F.col(name).isNull()
-        words = F.concat(F.lit(f"{name}: {kind} is wanted, not "), found.cast("string"))
-        return (Verdict("WRONG_TYPE", unfit, words),)
+        return (Verdict(WRONG_TYPE, unfit, F.concat(F.lit(f"{name}: "), not_wanted(kind, found))),)
     return ()
+
+
+def of_nested(name: str) -> tuple[Verdict, ...]:
+    """The same for the first value inside of the column that does not fit."""
+    wrong = F.col(judged_column(name))[WRONG]
+    words = F.concat(F.lit(name), wrong["place"], F.lit(": "), wrong["words"])
+    return tuple(
+        Verdict(reason, F.coalesce(wrong["reason"] == reason, F.lit(False)), words)  # noqa: FBT003
+        for reason in (NOT_UTF8, WRONG_TYPE)
+    )
 
 
 @cache
 def typed(name: str, kind: str) -> Column:
-    found = event(name)
-    if kind in {"date", "timestamp"}:
-        first, last = (F.lit(end).cast("timestamp").cast(kind) for end in YEARS)
-        return F.when(found.between(first, last), found)
-    if kind in {"double", "float"}:
-        return one_zero(found.cast(kind))
-    return found.cast(kind)
+    if not is_plain(kind):
+        return F.col(judged_column(name))[VALUE].cast(sql_type(kind))
+    return typed_value(kind, event(name))
+
+
+@cache
+def judged_value(name: str, kind: str) -> Column:
+    return judged(parse_kind(kind), event(name), AvroForm())
+
+
+def judged_column(name: str) -> str:
+    return f"_judged_{name}"
 
 
 def event(name: str) -> Column:

@@ -5,20 +5,25 @@ milliseconds and one of microseconds are both a long.
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from common.decode.avro_types import branches, is_recursive, meaning, speak, takes
+from common.decode.avro_projection import Projection
+from common.decode.avro_types import branches, is_recursive, meaning, parts, speak, takes
 from common.errors import ConfigurationError
 from common.jvm import java, said
 from common.registry.subject import AVRO, Registered
+from common.settings.kinds import is_plain, parse_kind
 
 # Java's generated classes leave this in a schema: texts would be decoded with question marks for what is not UTF-8.
 AS_JAVA_STRING = "avro.java.string"
 MOST_DIGITS = 38
+# Where a schema holds others.
+INSIDE = {"type", "fields", "items", "values"}
 
 
 @dataclass(frozen=True)
@@ -39,10 +44,10 @@ class Reader:
             schema = parsed(spark, found.text)
         except Py4JJavaError as error:
             raise ConfigurationError(f"{where} is no Avro schema ({said(error)})", "register it anew") from error
-        if speak(schema) != "record":
+        if schema.getType().getName() != "record":
             raise ConfigurationError(f"{where} is no record", "name a subject whose values are records")
         refuse_unfit(schema, columns, where)
-        text = json.dumps(plain(json.loads(projected(spark, schema, list(columns)).toString())))
+        text = json.dumps(plain(json.loads(Projection(spark, schema, columns).record(schema).toString())))
         return cls(text, spark, parsed(spark, text))
 
     def refusal(self, found: Registered) -> str | None:
@@ -71,19 +76,33 @@ class Reader:
                 f"{each.getMessage()} at {each.getLocation()}" for each in pair.getResult().getIncompatibilities()
             )
         java(self.spark, "org.apache.avro.Schema").applyAliases(writer, self.schema)
-        return self._other_meaning(writer)
+        return self._other_meaning(self.schema, writer)
 
-    def _other_meaning(self, writer: Any) -> str | None:
-        look_up = java(self.spark, "org.apache.avro.SchemaCompatibility").lookupWriterField
-        for mine in self.schema.getFields():
-            written = look_up(writer, mine)
-            if written is None:
-                continue
-            (wanted,) = {meaning(branch) for branch in branches(mine.schema())}
-            for branch in branches(written.schema()):
-                if meaning(branch) != wanted:
-                    return f"has {speak(branch)} in '{mine.name()}', {speak(mine.schema())} is wanted"
+    def _other_meaning(self, mine: Any, written: Any, place: str = "") -> str | None:
+        """A number or some bytes that would be read as something else than they were written as, at any level."""
+        (wanted,) = branches(mine)
+        for branch in branches(written):
+            if meaning(branch) != meaning(wanted):
+                return f"has {speak(branch)} in '{place}', {speak(wanted)} is wanted"
+            for inner, found, step in self._inside(wanted, branch):
+                other = self._other_meaning(inner, found, f"{place}{step}".removeprefix("."))
+                if other:
+                    return other
         return None
+
+    def _inside(self, wanted: Any, written: Any) -> Iterator[tuple[Any, Any, str]]:
+        """What two types are made of, side by side, and where it is."""
+        name = wanted.getType().getName()
+        if name != written.getType().getName() or name not in {"record", "array", "map"}:
+            return
+        if name != "record":
+            yield parts(wanted)[0], parts(written)[0], "[]"
+            return
+        look_up = java(self.spark, "org.apache.avro.SchemaCompatibility").lookupWriterField
+        for field_wanted in wanted.getFields():
+            found = look_up(written, field_wanted)
+            if found is not None:
+                yield field_wanted.schema(), found.schema(), f".{field_wanted.name()}"
 
 
 def refusal_of_kind(found: Registered) -> str | None:
@@ -106,26 +125,15 @@ def refuse_unfit(schema: Any, columns: dict[str, str], where: str) -> None:
                 f"source.columns.{name}: {where} has no such field; it has: {known}",
                 "correct the column, or name in source.registry.version a version that has it",
             )
-        if not takes(kind, found.schema()):
+        if not is_plain(kind) and is_recursive(found.schema()):
+            raise ConfigurationError(
+                f"source.columns.{name}: in {where} a record contains itself", "leave the column out: docs/avro.md"
+            )
+        if not takes(parse_kind(kind), found.schema()):
             raise ConfigurationError(
                 f"source.columns.{name}: {kind} is declared, and {where} has {speak(found.schema())}",
                 "declare the type that fits: docs/avro.md",
             )
-
-
-def projected(spark: SparkSession, schema: Any, columns: list[str]) -> Any:
-    """Without the fields that nobody asked for: they are skipped, and whatever becomes of them is no failure."""
-    fields = java(spark, "java.util.ArrayList")()
-    for name in columns:
-        found = schema.getField(name)
-        fields.add(java(spark, "org.apache.avro.Schema$Field")(found, found.schema()))
-    is_error = False
-    record = java(spark, "org.apache.avro.Schema").createRecord(
-        schema.getName(), None, schema.getNamespace(), is_error, fields
-    )
-    for alias in schema.getAliases():
-        record.addAlias(alias)
-    return record
 
 
 def plain(schema: Any) -> Any:
@@ -135,7 +143,7 @@ def plain(schema: Any) -> Any:
         return [plain(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: plain(each) if name in {"type", "fields"} else each for name, each in schema.items()}
+    kept = {name: plain(each) if name in INSIDE else each for name, each in schema.items()}
     kept.pop(AS_JAVA_STRING, None)
     if kept.get("logicalType") == "decimal":
         kept["precision"] = digits(kept.get("size"))

@@ -1,8 +1,9 @@
 """Avro's types, and the columns that they may become."""
 
 import re
-from collections.abc import Iterable
 from typing import Any
+
+from common.settings.kinds import Array, Kind, Map, Plain, Struct
 
 # The logical types that change what a number or some bytes mean. A uuid is a text like any other.
 MEANT = {"date", "decimal", "duration"}
@@ -17,6 +18,7 @@ TAKES = {
     "date": {"date"},
     "timestamp": {"timestamp-millis", "timestamp-micros"},
 }
+CONTAINERS = {Array: "array", Map: "map", Struct: "record"}
 
 
 def branches(schema: Any) -> list[Any]:
@@ -36,22 +38,41 @@ def meaning(schema: Any) -> str | None:
 
 
 def speak(schema: Any) -> str:
-    """A type in words: `string`, `timestamp-millis`, `decimal(5,2)`, `union of int, string`."""
-    if schema.getType().getName() == "union":
+    """A type in words: `string`, `timestamp-millis`, `decimal(5,2)`, `union of int, string`, `array of long`."""
+    name = schema.getType().getName()
+    if name == "union":
         found = [speak(each) for each in branches(schema)]
         return found[0] if len(found) == 1 else f"union of {', '.join(found)}"
+    if name in {"array", "map"}:
+        return f"{name} of {speak(parts(schema)[0])}"
+    if name == "record":
+        return f"record of {', '.join(each.name() for each in schema.getFields())}"
     if meaning(schema) is None:
-        return str(schema.getType().getName())
+        return str(name)
     logical = schema.getLogicalType()
     if logical.getName() == "decimal":
         return f"decimal({logical.getPrecision()},{logical.getScale()})"
     return str(logical.getName())
 
 
-def takes(kind: str, schema: Any) -> bool:
+def takes(kind: Kind, schema: Any) -> bool:
     """Whether a column of this kind holds every value of the type, exactly."""
     if len(branches(schema)) != 1:
         return False
+    (branch,) = branches(schema)
+    if isinstance(kind, Plain):
+        return takes_plain(kind.name, branch)
+    if branch.getType().getName() != CONTAINERS[type(kind)]:
+        return False
+    if isinstance(kind, Array):
+        return takes(kind.element, branch.getElementType())
+    if isinstance(kind, Map):
+        return takes(kind.value, branch.getValueType())
+    found = {name: branch.getField(name) for name, _ in kind.fields}
+    return all(found[name] is not None and takes(inner, found[name].schema()) for name, inner in kind.fields)
+
+
+def takes_plain(kind: str, schema: Any) -> bool:
     if not kind.startswith("decimal"):
         return speak(schema) in TAKES[kind]
     found = re.fullmatch(r"decimal\((\d+),(\d+)\)", speak(schema))
@@ -74,7 +95,8 @@ def is_recursive(schema: Any, above: frozenset[str] = frozenset()) -> bool:
     return name in above or any(is_recursive(each.schema(), above | {name}) for each in schema.getFields())
 
 
-def parts(schema: Any) -> Iterable[Any]:
+def parts(schema: Any) -> list[Any]:
+    """What an array, a map or a union is made of."""
     kind = schema.getType().getName()
     if kind == "union":
         return list(schema.getTypes())

@@ -4,24 +4,22 @@ Spark's from_json is lenient where a table needs certainty: it takes numbers for
 and ignores what follows the first value. The VARIANT parser is strict, and tells each value's own type.
 """
 
-import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from common.decode.keys import one_zero
-from common.divide.moments import ISO, moment
+from common.decode.json_nested import nested_columns, nested_scaffold, nested_verdict
+from common.decode.json_values import is_exact, may_become, typed_value
+from common.decode.json_variant import FLAT, JSON, TEXT, at, type_at
 from common.divide.verdict import Verdict
 from common.read.kafka import RECORD
+from common.settings.kinds import is_plain
 from common.settings.pipeline import Source
 
-TEXT = "_text"
-FLAT = "_flat"
-JSON = "_json"
 # The parser stops after the first value. Inside an array that must end with this mark, nothing can follow unseen. No
 # record can bring the mark along, because it is a new one in each process.
 MARK = uuid.uuid4().hex
@@ -64,18 +62,30 @@ def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -
     In one step, in which each column may name those before it: Spark looks at the whole plan again for each step.
     """
     parsed = (text(max_bytes).alias(TEXT), is_flat().alias(FLAT), parsed_text().alias(JSON))
-    types = (type_at(f"$[0].{name}").alias(type_column(name)) for name in columns)
-    return records.select("*", *parsed, *types, *(typed(name, kind).alias(name) for name, kind in columns.items()))
+    plain, nested = divided(columns)
+    types = (type_at(f"$[0].{name}").alias(type_column(name)) for name in plain)
+    decoded = records.select("*", *parsed, *types, *(typed(name, kind).alias(name) for name, kind in plain.items()))
+    return decoded.select("*", *nested_columns(nested)) if nested else decoded
 
 
-def scaffold(columns: Iterable[str]) -> list[str]:
+def divided(columns: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Columns of one plain value each, and the others."""
+    plain = {name: kind for name, kind in columns.items() if is_plain(kind)}
+    return plain, {name: kind for name, kind in columns.items() if name not in plain}
+
+
+def scaffold(columns: Mapping[str, str]) -> list[str]:
     """The columns that only the verdicts need."""
-    return [TEXT, FLAT, JSON, *(type_column(name) for name in columns)]
+    plain, nested = divided(columns)
+    return [TEXT, FLAT, JSON, *(type_column(name) for name in plain), *nested_scaffold(nested)]
 
 
 def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
     """In the order in which a reader of the bytes would notice."""
-    return [*text_verdicts(max_bytes), *(type_verdict(name, kind) for name, kind in columns.items())]
+    of_values = (
+        type_verdict(name, kind) if is_plain(kind) else nested_verdict(name, kind) for name, kind in columns.items()
+    )
+    return [*text_verdicts(max_bytes), *of_values]
 
 
 # A column is made by a hundred calls into the JVM. It belongs to no table, so each is made once and not for each batch.
@@ -93,8 +103,17 @@ def is_flat() -> Column:
 
 @cache
 def parsed_text() -> Column:
-    wrapped = F.concat(F.lit("["), F.col(TEXT), F.lit(f',"{MARK}"]'))
+    return parsed(F.col(TEXT))
+
+
+def parsed(text: Column) -> Column:
+    wrapped = F.concat(F.lit("["), text, F.lit(f',"{MARK}"]'))
     return F.call_function("try_parse_json", wrapped)
+
+
+def is_one_json(text: Column) -> Column:
+    """Whether a text is one JSON value and nothing else."""
+    return F.coalesce(F.try_variant_get(parsed(text), "$[1]", "string") == MARK, F.lit(False))  # noqa: FBT003
 
 
 @cache
@@ -121,68 +140,14 @@ def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
 def type_verdict(name: str, kind: str) -> Verdict:
     """A value that is there, is not null, and is not of the declared type; a cast alone would round or wrap."""
     found = F.col(type_column(name))
-    fits = may_become(kind, found) & is_exact(name, kind)
+    fits = may_become(kind, found) & is_exact(kind, found, F.col(name))
     return Verdict("WRONG_TYPE", (found != "VOID") & ~fits, F.concat(F.lit(f"{name}: {kind} is wanted, not "), found))
-
-
-def may_become(kind: str, found: Column) -> Column:
-    """Whether a JSON value of this type may be in a column of this kind. A number with an exponent is a DOUBLE."""
-    is_whole, is_decimal = found == "BIGINT", found.startswith("DECIMAL")
-    if kind in {"double", "float"}:
-        return is_whole | is_decimal | (found == "DOUBLE")
-    if kind.startswith("decimal"):
-        return is_whole | is_decimal
-    if kind in {"bigint", "int"}:
-        return is_whole
-    return found == ("BOOLEAN" if kind == "boolean" else "STRING")
-
-
-def is_exact(name: str, kind: str) -> Column:
-    """The typed value exists and says the same as the text: 1e400 is no double, 70000000000 no int."""
-    value = F.col(name)
-    if kind in {"double", "float"}:
-        return value.isNotNull() & (F.abs(value) != float("inf"))
-    if kind.startswith("decimal"):
-        return value.isNotNull() & (decimals(F.col(type_column(name))) <= int(re.findall(r"\d+", kind)[1]))
-    return value.isNotNull()
-
-
-def decimals(found: Column) -> Column:
-    """Digits behind the point of a number of this type; VARIANT counts none that is only a zero at the end."""
-    return F.coalesce(F.regexp_extract(found, r",(\d+)\)", 1).try_cast("int"), F.lit(0))
 
 
 @cache
 def typed(name: str, kind: str) -> Column:
-    path, found = f"$[0].{name}", F.col(type_column(name))
-    if kind in ISO:
-        return F.when(found == "STRING", moment(at(path, "string"), kind))
-    if kind in {"double", "float"}:
-        # A float through its double, so that 1.5 and 15e-1 round alike.
-        return one_zero(at(path, "double").cast(kind))
-    # As a string, an object would be its JSON text, written by recursion: see type_at.
-    return F.when(may_become(kind, found), at(path, kind))
+    return typed_value(kind, F.col(type_column(name)), lambda wanted: at(f"$[0].{name}", wanted))
 
 
 def type_column(name: str) -> str:
     return f"_type_{name}"
-
-
-@cache
-def type_at(path: str) -> Column:
-    """The type of the value at a path, null where there is none.
-
-    Arrays and objects are told by a cast that does not look inside. schema_of_variant does, by recursion: an object
-    within an object, 900 times, overflows the task's stack, and that ends the JVM instead of failing the record.
-    """
-    plain = F.call_function("schema_of_variant", at(path, "variant"))
-    return (
-        F.when(F.col(FLAT), plain)
-        .when(at(path, "array<boolean>").isNotNull(), F.lit("ARRAY"))
-        .when(at(path, "map<string,boolean>").isNotNull(), F.lit("OBJECT"))
-        .otherwise(plain)
-    )
-
-
-def at(path: str, kind: str) -> Column:
-    return F.expr(f"try_variant_get({JSON}, '{path}', '{kind}')")

@@ -66,9 +66,23 @@ def read_into(room: Room, parquet: pq.ParquetFile, columns: list[str]) -> pa.Tab
 def in_utc(found: pa.Table, schema: pq.ParquetSchema) -> pa.Table:
     """Spark's own form of times, of 96 bits, does not say that they are of UTC."""
     columns = [schema.column(index) for index in range(len(schema.names))]
-    times = {column.path for column in columns if column.physical_type == "INT96"}
-    fields = [pa.field(field.name, ATOMS["timestamp"]) if field.name in times else field for field in found.schema]
+    times = {column.path.partition(".")[0] for column in columns if column.physical_type == "INT96"}
+    others = {column.path.partition(".")[0] for column in columns if column.logical_type.type == "TIMESTAMP"}
+    # A column that has times in both forms is left as it is, and for Spark to read.
+    fields = [
+        field.with_type(type_in_utc(field.type)) if field.name in times - others else field for field in found.schema
+    ]
     return found.cast(pa.schema(fields)) if times else found
+
+
+def type_in_utc(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(type_in_utc(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(type_in_utc(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, type_in_utc(kind.item_type))
+    return ATOMS["timestamp"] if pa.types.is_timestamp(kind) else kind
 
 
 def refuse_other_calendar(file: File, metadata: Mapping[bytes, bytes]) -> None:

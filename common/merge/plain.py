@@ -34,6 +34,9 @@ INDEXED_BY_NAME = "delta.dataSkippingStatsColumns"
 DEMANDING = ("delta.constraints.", "delta.parquet.", INDEXED_BY_NAME)
 
 
+Path = tuple[str, ...]
+
+
 class NotPlainError(Exception):
     """Something is there that Spark's Delta has to deal with."""
 
@@ -44,8 +47,8 @@ class PlainTable:
 
     schema: pa.Schema
     partition_by: tuple[str, ...]
-    # The columns that the log has statistics of.
-    indexed: tuple[str, ...]
+    # The columns that the log has statistics of, each by its path: a field of a struct is told by itself.
+    indexed: tuple[Path, ...]
 
     @property
     def in_files(self) -> pa.Schema:
@@ -71,14 +74,16 @@ def plain_table(metadata: Mapping[str, Any], protocol: Mapping[str, Any], schema
     return PlainTable(fields, partition_by, indexed(in_files, int(properties.get(INDEXED, INDEXED_COLUMNS))))
 
 
-def indexed(fields: Iterable[T.StructField], most: int) -> tuple[str, ...]:
-    """So many columns, or all; a struct counts by its fields, and nothing is told of them."""
-    before, found = 0, []
-    for field in fields:
-        if not isinstance(field.dataType, T.StructType) and (most < 0 or before < most):
-            found.append(field.name)
-        before += leaves(field.dataType)
-    return tuple(found)
+def indexed(fields: Iterable[T.StructField], most: int) -> tuple[Path, ...]:
+    """The first so many columns, or all of them where `most` is negative; a struct counts by its fields."""
+    found = tuple(path for field in fields for path in paths_of(field))
+    return found if most < 0 else found[:most]
+
+
+def paths_of(field: T.StructField) -> list[Path]:
+    if not isinstance(field.dataType, T.StructType):
+        return [(field.name,)]
+    return [(field.name, *path) for inner in field.dataType for path in paths_of(inner)]
 
 
 def leaves(kind: T.DataType) -> int:
@@ -99,6 +104,10 @@ def arrow_field(field: T.StructField) -> pa.Field:
 def arrow_type(kind: T.DataType) -> pa.DataType:
     if isinstance(kind, T.StructType):
         return pa.struct([arrow_field(field) for field in kind])
+    if isinstance(kind, T.ArrayType) and kind.containsNull:
+        return pa.list_(pa.field("element", arrow_type(kind.elementType)))
+    if isinstance(kind, T.MapType) and kind.valueContainsNull:
+        return pa.map_(arrow_type(kind.keyType), arrow_type(kind.valueType))
     found = atom(kind)
     if found is None:
         raise NotPlainError(f"a column of {kind.simpleString()}")

@@ -5,12 +5,15 @@ but the number of rows: not every reader reads a file of which some columns are 
 """
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from common.merge.plain import Path
 
 # All that Delta keeps of a text.
 TEXT = 32
@@ -19,30 +22,46 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_ORDERED = (pa.bool_(), pa.binary())
 
 
-def statistics_of(rows: pa.Table, indexed: tuple[str, ...], count: int) -> str:
+def statistics_of(rows: pa.Table, indexed: tuple[Path, ...], count: int) -> str:
     """As the log keeps it, of a file in which `count` rows were found."""
-    told = {name: rows[name] for name in indexed}
+    told = {path: column_at(rows, path) for path in indexed}
     try:
-        ranges = {name: range_of(column) for name, column in told.items() if is_ordered(column)}
+        ranges = {path: range_of(column) for path, column in told.items() if is_ordered(column)}
     except OverflowError:  # A time that Python does not know.
         return json.dumps({"numRecords": count})
     return in_json(
         {
             "numRecords": str(count),
-            "minValues": in_json({name: least for name, (least, _) in ranges.items()}),
-            "maxValues": in_json({name: greatest for name, (_, greatest) in ranges.items()}),
-            "nullCount": in_json({name: str(column.null_count) for name, column in told.items()}),
+            "minValues": in_json(by_name({path: least for path, (least, _) in ranges.items()})),
+            "maxValues": in_json(by_name({path: greatest for path, (_, greatest) in ranges.items()})),
+            "nullCount": in_json(by_name({path: str(column.null_count) for path, column in told.items()})),
         }
     )
 
 
-def in_json(written: dict[str, str]) -> str:
+def column_at(rows: pa.Table, path: Path) -> pa.ChunkedArray:
+    """A column, or a field of a struct: null where the struct is."""
+    found = rows[path[0]]
+    return pc.struct_field(found, list(path[1:])) if path[1:] else found
+
+
+def by_name(written: Mapping[Path, str]) -> dict[str, str]:
+    """The fields of each struct as an object under its name, in their order."""
+    inside: dict[str, dict[Path, str]] = {}
+    for path, value in written.items():
+        inside.setdefault(path[0], {})[path[1:]] = value
+    return {name: each[()] if () in each else in_json(by_name(each)) for name, each in inside.items()}
+
+
+def in_json(written: Mapping[str, str]) -> str:
     """An object of values that are written already: a decimal has more digits than Python's JSON would write."""
     return "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in written.items()) + "}"
 
 
 def is_ordered(column: pa.ChunkedArray) -> bool:
-    return column.type not in NOT_ORDERED and column.null_count < len(column)
+    if column.type in NOT_ORDERED or pa.types.is_nested(column.type):
+        return False
+    return bool(column.null_count < len(column))
 
 
 def range_of(column: pa.ChunkedArray) -> tuple[str, str]:

@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.account.keys import key_of
+from common.decode.json import is_one_json
 from common.divide.unfit import unfit_values
 from common.divide.verdict import MESSAGE, REASON, with_reason
 from common.errors import UsageError
@@ -21,11 +23,14 @@ from common.pipeline.expressions import check_expressions
 from common.pipeline.judge import with_derived
 from common.pipeline.numbering import next_epoch
 from common.pipeline.table_keys import first_unclear_key
+from common.settings.kinds import JSON, is_plain
 from common.settings.locations import Location, foreign_files, is_delta_table
 from common.settings.pipeline import Pipeline
 from common.settings.remedies import command
 
 REPLACE = "submit/temperatures_delta_processing.sh --overwrite --pipeline PIPELINE INPUT_DIR DELTA_DIR"
+
+NESTED = (T.StructType, T.ArrayType, T.MapType, T.VariantType)
 
 
 def refuse_existing(table: Location, *, overwrite: bool) -> None:
@@ -52,6 +57,7 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
     rows = with_derived(declared(spark.read.parquet(source.uri), pipeline, source), pipeline)
     refuse_unfit_values(rows, pipeline, source)
     refuse_unclear_keys(rows, pipeline, source)
+    refuse_other_than_json(rows, pipeline, source)
     # A table that is there already may be in maintenance's hands, and a new one in those of a load that was killed.
     with commit_lock(table), emptied_on_failure(table):
         refuse_existing(table, overwrite=overwrite)
@@ -132,7 +138,8 @@ def declared(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame
             f"pipeline '{pipeline.name}' reads: {', '.join(pipeline.source.columns)}",
         )
     refuse_rounded_keys(rows, pipeline, source)
-    return rows.select(*(F.col(name).cast(kind).alias(name) for name, kind in pipeline.source.columns.items()))
+    refuse_other_nesting(rows, pipeline, source)
+    return rows.select(*(F.col(name).cast(kind).alias(name) for name, kind in pipeline.source.types.items()))
 
 
 def refuse_rounded_keys(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
@@ -146,6 +153,32 @@ def refuse_rounded_keys(rows: DataFrame, pipeline: Pipeline, source: Location) -
             raise UsageError(
                 f"the parquet files of {source}: key '{key}' is {found.simpleString()}, and {kind} would round it",
                 f"declare in pipeline '{pipeline.name}' as many decimals as the files have",
+            )
+
+
+def refuse_other_nesting(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
+    """What is nested is taken as it is: a cast would match the members of a struct by their order, not by their names,
+    and make a text of an array that is no JSON."""
+    as_declared = rows.sparkSession.createDataFrame([], pipeline.source.ddl).schema
+    for name, kind in pipeline.source.columns.items():
+        found, wanted = (schema[name].dataType for schema in (rows.schema, as_declared))
+        if found.simpleString() != wanted.simpleString() and (isinstance(found, NESTED) or not is_plain(kind)):
+            what = f"column '{name}' is {found.simpleString()}, not {wanted.simpleString()}"
+            raise UsageError(
+                f"the parquet files of {source}: {what}",
+                f"write it as pipeline '{pipeline.name}' declares it, or declare it as it is",
+            )
+
+
+def refuse_other_than_json(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
+    """A `json` column of the table holds one JSON text in each row, or nothing."""
+    for name, kind in pipeline.source.columns.items():
+        if kind != JSON:
+            continue
+        for row in rows.where(F.col(name).isNotNull() & ~is_one_json(F.col(name))).limit(1).collect():
+            raise UsageError(
+                f"the parquet files of {source}: column '{name}' of key {key_of(row, pipeline.target.keys)} is no JSON",
+                f"correct it, or declare '{name}' as string",
             )
 
 

@@ -15,7 +15,8 @@ from common.merge.alignment import DEFAULT, GENERATED, IDENTITY, fills_itself
 from common.merge.origin import LINEAGE
 from common.merge.quoting import quoted
 from common.merge.type_changes import holds, is_same, widens
-from common.settings.pipeline import KIND, Pipeline, Rule
+from common.settings.kinds import is_kind
+from common.settings.pipeline import Pipeline, Rule
 
 CONSTRAINT = "delta.constraints."
 CONSTRAINT_RULE = "constraint_"
@@ -247,7 +248,7 @@ def declare_as(name: str, kind: T.DataType, pipeline: Pipeline) -> str:
     if name in pipeline.target.derived:
         sql = f"CAST({pipeline.target.derived[name]} AS {kind.simpleString()})"
         return f"write {name} = {json.dumps(sql)} under [target.derived]"
-    if KIND.fullmatch(kind.simpleString()) is None:
+    if not is_kind(kind.simpleString()):
         return NEW_TABLE
     return f'write {name} = "{kind.simpleString()}" under [source.columns]'
 

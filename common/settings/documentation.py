@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from common.settings.environment import home
-from common.settings.pipeline import KINDS, Column, Pipeline, duration, identifier, kind
+from common.settings.kinds import KINDS
+from common.settings.pipeline import Column, Pipeline, duration, identifier, kind
 from common.settings.registry import address
 from common.settings.secrets import reference
 from common.settings.section import Section

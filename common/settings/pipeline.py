@@ -3,17 +3,17 @@
 import difflib
 import re
 import tomllib
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from common.errors import ConfigurationError
 from common.settings.environment import pipelines_dir
+from common.settings.kinds import IDENTIFIER, JSON, PLAIN, VARIANT, is_plain, parse_kind, sql_type
 from common.settings.registry import Registry
 from common.settings.section import Secret, Section
 
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-KIND = re.compile(r"string|boolean|int|bigint|float|double|date|timestamp|decimal\(\d+,\d+\)")
 # What Delta skips files by with certainty: no NaN, no scale that a literal could miss.
 PRUNABLE = ("int", "bigint", "date", "timestamp", "string")
 # The order of events is their place in the topic, unless a column says it.
@@ -34,28 +34,9 @@ def identifier(name: str) -> str:
     return name
 
 
-def kind(name: str) -> str:
-    digits = [int(number) for number in re.findall(r"\d+", name)]
-    if KIND.fullmatch(name) is None or (digits and not 1 <= digits[1] + 1 <= digits[0] + 1 <= 39):
-        raise ValueError(f"'{name}' is not a column's type; known: {', '.join(KINDS)}")
-    return name
-
-
-# Every type of a column: JSON that it takes, and what it holds. docs/pipeline-file.md shows them.
-KINDS = {
-    "string": ('"A-7"', "any text; a number or a boolean is turned away"),
-    "boolean": ("true", "`true` or `false`, and nothing that only looks like it"),
-    "int": ("42", "a whole number of 32 bits, without point and exponent"),
-    "bigint": ("42", "a whole number of 64 bits, without point and exponent"),
-    "float": ("1.5", "the nearest number of 32 bits"),
-    "double": ("1.5", "the nearest number of 64 bits"),
-    "date": ('"2023-01-05"', "years 0001 to 9999"),
-    "timestamp": ('"2023-01-05T10:00:00Z"', "to the microsecond, in UTC where no offset is given; years 0001 to 9999"),
-    "decimal(p,s)": (
-        "12.5",
-        "exactly that number: at most `p` digits, of them `s` after the point, and `p` at most 38",
-    ),
-}
+def kind(text: str) -> str:
+    """The kind in its one spelling, without spaces: common/settings/kinds.py."""
+    return str(parse_kind(text))
 
 
 def duration(text: str) -> str:
@@ -193,11 +174,22 @@ class Source(Section):
             )
         if self.format == "avro" and self.max_record_bytes > AVRO_BYTES:
             raise ValueError(f"max_record_bytes is at most {AVRO_BYTES} with format 'avro'")
+        for name, kind in self.columns.items():
+            if self.format == "avro" and kind in {JSON, VARIANT}:
+                raise ValueError(
+                    f"columns.{name}: {kind} needs format 'json'; an Avro value has a schema, declare it as array, map "
+                    "or struct"
+                )
         return self
 
     @property
+    def types(self) -> dict[str, str]:
+        """Spark's type of each column."""
+        return {name: sql_type(kind) for name, kind in self.columns.items()}
+
+    @property
     def ddl(self) -> str:
-        return ", ".join(f"`{name}` {kind}" for name, kind in self.columns.items())
+        return ", ".join(f"`{name}` {kind}" for name, kind in self.types.items())
 
 
 class SchemaChanges(Section):
@@ -387,6 +379,7 @@ class Pipeline(Section):
                     raise ValueError(f"{part}: '{name}' stands there twice")
                 if name not in known:
                     raise ValueError(f"{part}: no column '{name}'{nearest(name, known)}")
+        refuse_nested(self, named)
         refuse_unclear_deletes(self)
         refuse_unsound_pruning(self)
         return self
@@ -421,6 +414,15 @@ def refuse_unclear_deletes(pipeline: Pipeline) -> None:
             f"source.null_value: 'delete' finds the row by the message key, and key '{derived[0]}' is derived; "
             "let target.keys name columns of source.columns only"
         )
+
+
+def refuse_nested(pipeline: Pipeline, named: Mapping[str, list[str]]) -> None:
+    """What finds, orders or divides rows is one plain value: of a nested one nobody could say which is greater."""
+    for part, names in named.items():
+        for name in names:
+            kind = pipeline.source.columns.get(name)
+            if part != "target.immutable" and kind is not None and not is_plain(kind):
+                raise ValueError(f"{part}: '{name}' is {kind}; name a column of {', '.join(PLAIN)}")
 
 
 def refuse_unsound_pruning(pipeline: Pipeline) -> None:

@@ -1,6 +1,7 @@
 """What a careful reader makes of an Avro value: a second decoder, in plain Python, on the `avro` package."""
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -17,8 +18,15 @@ LONGEST = datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC), datetime(1, 1, 1, tz
 LAST, FIRST = ((end - EPOCH) // timedelta(microseconds=1) for end in LONGEST)
 
 
+NOT_UTF8 = re.compile("[\ud800-\udfff]")
+
+
 class NotAvro(Exception):
     """The bytes are none that a writer of the schema could have made."""
+
+
+class Wrong(Exception):
+    """The record is whole, and a value of it is turned away."""
 
 
 class CarefulDecoder(BinaryDecoder):
@@ -39,6 +47,10 @@ class CarefulDecoder(BinaryDecoder):
 
     def read_long(self) -> int:
         return self._number(10, 64)
+
+    def read_utf8(self) -> str:
+        """What is no text is told apart later: first of all the record has to be whole."""
+        return self.read_bytes().decode("utf-8", "surrogateescape")
 
     def skip_int(self) -> None:
         self.read_int()
@@ -109,15 +121,16 @@ def judge(value: bytes | None, known: Known) -> tuple[str | None, dict[str, Any]
     stream = io.BytesIO(value[5:])
     try:
         found = reader.read(CarefulDecoder(stream))
-    except UnicodeDecodeError:
-        return "NOT_UTF8", {}
     except (AvroException, NotAvro, AssertionError):
         return "NOT_AVRO", {}
-    if not found["price"]:
+    if b"" in [found["price"], *found["marks"].values()]:
         return "NOT_AVRO", {}
     if stream.tell() < len(value) - 5:
         return "TRAILING_BYTES", {}
-    return of_values(found)
+    try:
+        return None, values_of(found)
+    except Wrong as wrong:
+        return str(wrong), {}
 
 
 def of_header(value: bytes | None, known: Known) -> str | None:
@@ -140,9 +153,45 @@ def of_schema(number: int, known: Known) -> str | None:
     return None if number in known.writers else "UNKNOWN_SCHEMA"
 
 
-def of_values(found: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    price = Decimal(int.from_bytes(found["price"], signed=True)).scaleb(-2)
-    if not (FIRST_DAY <= found["day"] <= LAST_DAY and FIRST <= found["seen"] <= LAST and abs(price) < 10**6):
-        return "WRONG_TYPE", {}
-    score = found["score"]
-    return None, {**found, "price": price, "score": 0.0 if score == 0 else score}
+def values_of(found: dict[str, Any]) -> dict[str, Any]:
+    """The columns in their order: the first that does not fit gives the reason."""
+    return {
+        "id": found["id"],
+        "name": text(found["name"]),
+        "score": 0.0 if found["score"] == 0 else found["score"],
+        "stars": found["stars"],
+        "colour": found["colour"],
+        "day": between(found["day"], FIRST_DAY, LAST_DAY),
+        "seen": between(found["seen"], FIRST, LAST),
+        "price": price(found["price"]),
+        "items": [None if each is None else item(each) for each in found["items"]],
+        "marks": marks(found["marks"]),
+    }
+
+
+def item(found: dict[str, Any]) -> dict[str, Any]:
+    return {"text": text(found["text"]), "at": between(found["at"], FIRST_DAY, LAST_DAY), "by": found["by"]}
+
+
+def marks(found: dict[str, bytes | None]) -> dict[str, Decimal | None]:
+    named = {text(name): each for name, each in sorted(found.items())}
+    return {str(name): None if each is None else price(each) for name, each in named.items()}
+
+
+def text(found: str | None) -> str | None:
+    if found is not None and NOT_UTF8.search(found):
+        raise Wrong("NOT_UTF8")
+    return found
+
+
+def between(found: int, first: int, last: int) -> int:
+    if not first <= found <= last:
+        raise Wrong("WRONG_TYPE")
+    return found
+
+
+def price(found: bytes) -> Decimal:
+    cents = Decimal(int.from_bytes(found, signed=True)).scaleb(-2)
+    if abs(cents) >= 10**6:
+        raise Wrong("WRONG_TYPE")
+    return cents

@@ -19,8 +19,29 @@ COLUMNS = {
     "day": "date",
     "seen": "timestamp",
     "price": "decimal(8,2)",
+    "items": "array<struct<text:string,at:date,by:bigint>>",
+    "marks": "map<string,decimal(8,2)>",
 }
 MAX_BYTES = 400
+
+
+def item(*more: dict[str, Any], plain: bool) -> dict[str, Any]:
+    inside = [
+        field("text", "string"),
+        *more,
+        field("at", "int" if plain else DAY),
+        field("by", ["null", "long"], default=None),
+    ]
+    return {"type": "record", "name": "Item", "fields": inside}
+
+
+# What no column asks for.
+MORE = field("more", {"type": "array", "items": "string"}, default=[])
+
+
+def read_as() -> str:
+    """The reader's fields, plain, as far as columns ask for them."""
+    return changed(plain=True, items={"type": "array", "items": ["null", item(plain=True)]})
 
 
 def fields(*, plain: bool) -> list[dict[str, Any]]:
@@ -34,6 +55,8 @@ def fields(*, plain: bool) -> list[dict[str, Any]]:
         field("day", "int" if plain else DAY),
         field("seen", "long" if plain else SEEN),
         field("price", "bytes" if plain else PRICE),
+        field("items", {"type": "array", "items": ["null", item(MORE, plain=plain)]}, default=[]),
+        field("marks", {"type": "map", "values": ["null", "bytes" if plain else PRICE]}, default={}),
     ]
 
 
@@ -50,7 +73,7 @@ def schemas(*, plain: bool, renamed: str = "title") -> dict[int, str]:
     """By id. Python's reader knows no aliases: for it the renamed field has the new name already."""
     return {
         1: changed(plain=plain),
-        2: changed(field(renamed, "string"), plain=plain, without=("name", "stars"), id="int", score="float"),
+        2: changed(field(renamed, "string"), plain=plain, without=("name", "stars", "items"), id="int", score="float"),
         3: changed(
             field("notes", {"type": "array", "items": NESTED}),
             field("tags", {"type": "map", "values": "float"}),
@@ -73,15 +96,31 @@ def value_of(draw: random.Random, schema: str) -> dict[str, Any]:
         "score": draw.choice([0.0, -0.0, 0.5, draw.randrange(1000) / 8]),
         "stars": draw.randrange(6),
         "colour": draw.choice(COLOUR["symbols"]),
-        "day": 3_000_000 if draw.random() < 0.03 else draw.randrange(-700_000, 2_900_000),
+        "day": day_of(draw),
         "seen": draw.randrange(-(2**62), 2**62) if draw.random() < 0.03 else draw.randrange(2**50),
-        "price": draw.randrange(-(10**7), 10**7).to_bytes(draw.choice([4, 5, 9]), signed=True),
+        "price": price_of(draw),
         "notes": [{"text": "n", "by": draw.choice([None, 5])} for _ in range(draw.randrange(3))],
         "tags": {f"t{place}": 0.5 for place in range(draw.randrange(3))},
         "raw": draw.randbytes(draw.randrange(5)),
         "title": draw.choice(["", "title", "ß"]),
+        "items": [draw.choice([None, item_of(draw)]) for _ in range(draw.randrange(4))],
+        "marks": {draw.choice(["", "é", "k"]): draw.choice([None, price_of(draw)]) for _ in range(draw.randrange(3))},
     }
     return {each["name"]: found[each["name"]] for each in json.loads(schema)["fields"]}
+
+
+def item_of(draw: random.Random) -> dict[str, Any]:
+    more = ["é"] * draw.randrange(2)
+    return {"text": draw.choice(["", "é", "x"]), "more": more, "at": day_of(draw), "by": draw.choice([None, -7])}
+
+
+def day_of(draw: random.Random) -> int:
+    return 3_000_000 if draw.random() < 0.03 else draw.randrange(-700_000, 2_900_000)
+
+
+def price_of(draw: random.Random) -> bytes:
+    cents = 10**9 if draw.random() < 0.01 else draw.randrange(-(10**7), 10**7)
+    return cents.to_bytes(draw.choice([5, 6, 9]), signed=True)
 
 
 def payloads(seed: int, count: int) -> Iterator[bytes | None]:

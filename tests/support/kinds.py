@@ -19,4 +19,9 @@ KINDS: dict[str, list[Any]] = {
     "string": ["", "é", "\U0001f321" * 40, "x" * 33, "'\\\n", None],
     "binary": [b"", b"\x00\xff", None],
     "struct<a: int, b: struct<c: string>>": [(1, ("x",)), (None, (None,)), None],
+    "array<string>": [["é", None, ""], [], [None], None],
+    "array<struct<a: decimal(9,2), b: date>>": [[(Decimal("1.50"), date(1, 1, 1)), None, (None, None)], [], None],
+    "map<string, timestamp>": [{"k": NOON + timedelta(microseconds=1), "": None}, {}, None],
+    "map<string, array<double>>": [{"k": [1.5, None, float("nan")], "é": []}, {"z": None}, None],
+    "struct<a: array<int>, b: map<string, boolean>, c: timestamp>": [([1], {"k": True}, NOON), (None, {}, None), None],
 }

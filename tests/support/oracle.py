@@ -112,6 +112,22 @@ def parsed(text: str) -> Any:
     return found
 
 
+def raw_members(text: str) -> dict[str, str]:
+    """The members of an object, each as its own text."""
+    found, scan, place = {}, json.JSONDecoder().raw_decode, text.index("{") + 1
+    with deep_recursion():
+        while text[(place := after_space(text, place))] != "}":
+            name, place = scan(text, after_space(text, place + (text[place] == ",")))
+            begins = after_space(text, text.index(":", place) + 1)
+            _, place = scan(text, begins)
+            found[name] = text[begins:place]
+    return found
+
+
+def after_space(text: str, place: int) -> int:
+    return place + len(text[place:]) - len(text[place:].lstrip(" \t\r\n"))
+
+
 def depth(text: str) -> int:
     """The deepest nesting of brackets that stand outside of strings."""
     level = deepest = 0
@@ -169,6 +185,8 @@ def column_value(value: Any, kind: str) -> Any:
     """The value as a column of this kind holds it; times as microseconds, dates as days."""
     if value is None:
         return None
+    if kind.startswith(("array<", "map<", "struct<")):
+        return nested_value(value, kind)
     wanted = {"string": str, "boolean": bool, "date": str, "timestamp": str}.get(kind, Number)
     if not isinstance(value, wanted):
         raise Wrong("WRONG_TYPE")
@@ -178,6 +196,23 @@ def column_value(value: Any, kind: str) -> Any:
     if result is None:
         raise Wrong("WRONG_TYPE")
     return result
+
+
+def nested_value(value: Any, kind: str) -> Any:
+    """Each value inside as a column of its kind would hold it; a struct has the declared members only."""
+    if not isinstance(value, list if kind.startswith("array<") else dict):
+        raise Wrong("WRONG_TYPE")
+    if kind.startswith("array<"):
+        return [column_value(each, kind[6:-1]) for each in value]
+    if kind.startswith("map<"):
+        return {name: column_value(each, kind[11:-1]) for name, each in value.items()}
+    return {name: column_value(value.get(name), inner) for name, inner in fields_of(kind)}
+
+
+def fields_of(kind: str) -> list[tuple[str, str]]:
+    """Commas inside of a kind's brackets divide nothing."""
+    fields = re.sub(r"<[^<>]*(?:<[^<>]*>)*[^<>]*>|\([^()]*\)", lambda match: match[0].replace(",", ";"), kind[7:-1])
+    return [(name, inner.replace(";", ",")) for name, inner in (field.split(":", 1) for field in fields.split(","))]
 
 
 def converted(value: Any, kind: str) -> Any:

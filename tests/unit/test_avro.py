@@ -141,6 +141,16 @@ def test_a_schema_that_nobody_has_asked_for_is_told_apart(spark: SparkSession) -
     assert by.informed_by(lambda: with_fates(records(spark, NEXT, None), pipeline(), by)) is None
 
 
+NOTE = {
+    "type": "record",
+    "name": "Note",
+    "fields": [
+        field("text", "string"),
+        field("by", ["null", "long"], default=None),
+        field("price", logical("bytes", "decimal", precision=6, scale=2)),
+    ],
+}
+# One record type in two places, of which each column asks for other fields.
 KINDS = {
     "s": ("string", "string", "x", "x"),
     "e": ("string", {"type": "enum", "name": "Colour", "symbols": ["red", "blue"]}, "blue", "blue"),
@@ -170,6 +180,20 @@ KINDS = {
         logical("fixed", "decimal", name="Money", size=6, precision=5, scale=2),
         Decimal("999.99"),
         Decimal("999.9900"),
+    ),
+    "al": ("array<bigint>", {"type": "array", "items": ["null", "int"]}, [1, None, -3], [1, None, -3]),
+    "me": (
+        "map<string,array<string>>",
+        {"type": "map", "values": {"type": "array", "items": "string"}},
+        {"k": ["é"], "": []},
+        {"k": ["é"], "": []},
+    ),
+    "st": ("struct<text:string,by:bigint>", NOTE, {"text": "t", "by": 5, "price": Decimal("1.50")}, ("t", 5)),
+    "as": (
+        "array<struct<price:decimal(10,4)>>",
+        {"type": "array", "items": "Note"},
+        [{"text": "t", "by": None, "price": Decimal("1.50")}],
+        [(Decimal("1.5000"),)],
     ),
 }
 
@@ -213,8 +237,67 @@ def test_values_that_a_column_cannot_hold_are_refused_not_bent(spark: SparkSessi
     assert found[0]["price"] == Decimal("0.07")
 
 
+INSIDE = {
+    "id": "int",
+    "days": "array<date>",
+    "prices": "map<string,decimal(4,2)>",
+    "notes": "array<struct<text:string,at:timestamp>>",
+}
+
+
+def inside(*, plain: bool) -> str:
+    """Days, prices and times inside of others; plain, as numbers and bytes."""
+    day = "int" if plain else logical("int", "date")
+    price = "bytes" if plain else logical("bytes", "decimal", precision=4, scale=2)
+    at = "long" if plain else logical("long", "timestamp-micros")
+    note = {"type": "record", "name": "Note", "fields": [field("text", "string"), field("at", at)]}
+    return record(
+        field("id", "int"),
+        field("days", {"type": "array", "items": day}),
+        field("prices", {"type": "map", "values": price}),
+        field("notes", {"type": "array", "items": note}),
+    )
+
+
+def test_values_inside_of_others_are_judged_like_columns(spark: SparkSession) -> None:
+    """And the message says where."""
+    by = decoder(spark, inside(plain=False), INSIDE, {READABLE: inside(plain=False)})
+    sound = {"id": 1, "days": [0], "prices": {"k": b"\x07"}, "notes": [{"text": "é", "at": 0}]}
+    note = {"text": "x", "at": 2**60}
+    rows = [sound, sound | {"days": [0, 3_000_000]}, sound | {"prices": {"k": b"\x7f" * 3}}, sound | {"notes": [note]}]
+    values = [framed(READABLE, datum(inside(plain=True), row)) for row in rows]
+    broken = values[0].replace("é".encode(), b"\xff\xfe"), values[0].replace(b"\x02k", b"\x02\xff")
+    found = judged(spark, by, *values, *broken)
+    assert [(row["_reason"], row["_message"] and row["_message"].partition(", not")[0]) for row in found] == [
+        (None, None),
+        ("WRONG_TYPE", "days[1]: date is wanted"),
+        ("WRONG_TYPE", "prices['k']: decimal(4,2) is wanted"),
+        ("WRONG_TYPE", "notes[0].at: timestamp is wanted"),
+        ("NOT_UTF8", "notes[0].text: the text is not UTF-8"),
+        ("NOT_UTF8", "prices: a key is not UTF-8"),
+    ]
+    assert found[0]["prices"] == {"k": Decimal("0.07")}
+
+
+def test_entries_that_are_only_claimed_take_no_memory(spark: SparkSession) -> None:
+    """Room for all that an array claims is made at once: conf/local.conf says how many it may be."""
+    schema = record(field("id", "int"), field("a", {"type": "array", "items": "int"}))
+    by = decoder(spark, schema, {"id": "int", "a": "array<int>"}, {READABLE: schema})
+    claimed = framed(READABLE, b"\x02" + datum('"long"', 2_000_000_000) + b"abc")
+    found = judged(spark, by, claimed, message(READABLE, schema, {"id": 1, "a": list(range(50))}))
+    assert [row["_reason"] for row in found] == ["NOT_AVRO", None]
+
+
 def refusal(spark: SparkSession, writer: str, reader: str = V2, columns: dict[str, str] = COLUMNS) -> str | None:
     return Reader.of(spark, registered(READABLE, reader), columns, "it").refusal(registered(9, writer))
+
+
+def listed(kind: Any) -> str:
+    return record(field("a", {"type": "array", "items": kind}))
+
+
+def noted(kind: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "Note", "fields": [field("at", ["null", kind])]}
 
 
 MILLIS = record(field("at", logical("long", "timestamp-millis")))
@@ -237,8 +320,37 @@ RECURSIVE = record(field("id", "int"), field("next", ["null", "Event"], default=
         (record(field("id", ["null", "int"])), record(field("id", "int")), {"id": "int"}, "not compatible"),
         (RECURSIVE, record(field("id", "int")), {"id": "int"}, "contains itself"),
         ("not a schema", record(field("id", "int")), {"id": "int"}, "is not usable"),
+        (
+            listed("long"),
+            listed(logical("long", "timestamp-millis")),
+            {"a": "array<timestamp>"},
+            "has long in 'a\\[\\]'",
+        ),
+        (
+            record(field("s", noted("string"))),
+            record(field("s", noted(logical("int", "date")))),
+            {"s": "struct<at:date>"},
+            "lacking writer type",
+        ),
+        (
+            record(field("s", {"type": "map", "values": noted("int")})),
+            record(field("s", {"type": "map", "values": noted(logical("int", "date"))})),
+            {"s": "map<string,struct<at:date>>"},
+            "has int in 's\\[\\].at', date is wanted",
+        ),
     ],
-    ids=["micros for millis", "long for millis", "scale", "no default", "null", "recursive", "rubbish"],
+    ids=[
+        "micros for millis",
+        "long for millis",
+        "scale",
+        "no default",
+        "null",
+        "recursive",
+        "rubbish",
+        "inside of an array",
+        "inside of a record",
+        "inside of both",
+    ],
 )
 def test_27_a_schema_that_reads_otherwise_is_refused_whole(
     spark: SparkSession, writer: str, reader: str, columns: dict[str, str], words: str
@@ -264,6 +376,11 @@ def test_27_what_nobody_declared_may_come_and_go(spark: SparkSession) -> None:
         (record(field("x", ["int", "string"])), {"x": "string"}, "has union of int, string"),
         ('"string"', {"x": "string"}, "the latest version is no record"),
         ("{", {"x": "string"}, "the latest version is no Avro schema"),
+        (listed("int"), {"a": "array<string>"}, "array<string> is declared, and the latest version has array of int"),
+        (listed(["int", "string"]), {"a": "array<int>"}, "has array of union of int, string"),
+        (record(field("s", noted("int"))), {"s": "struct<x:int>"}, "has record of at"),
+        (record(field("s", noted("int"))), {"s": "map<string,int>"}, "has record of at"),
+        (RECURSIVE, {"next": "struct<id:int>"}, "source.columns.next: in the latest version a record contains itself"),
     ],
 )
 def test_a_column_that_the_schema_does_not_have_is_an_error_at_the_start(

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from common.decode.avro import AvroDecoder
@@ -16,7 +16,7 @@ from common.registry.client import Client
 from common.registry.subject import Registered, Subject
 from common.settings.pipeline import Pipeline
 from tests.support.avro_oracle import Known, judge
-from tests.support.avro_payloads import COLUMNS, FOREIGN, MAX_BYTES, REFUSED, payloads, schemas
+from tests.support.avro_payloads import COLUMNS, FOREIGN, MAX_BYTES, REFUSED, payloads, read_as, schemas
 from tests.support.records import records
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -37,7 +37,7 @@ PIPELINE = Pipeline.model_validate(
     }
 )
 KNOWN = Known(
-    reader=schemas(plain=True)[1],
+    reader=read_as(),
     writers=schemas(plain=True, renamed="name"),
     refused=frozenset(REFUSED),
     foreign=frozenset(FOREIGN),
@@ -68,10 +68,18 @@ def decoder(spark: SparkSession) -> AvroDecoder:
 def found_by_the_engine(spark: SparkSession, drawn: list[bytes | None]) -> list[Answer]:
     judged = with_fates(records(spark, *drawn), PIPELINE, decoder(spark))
     # Python's own times do not reach as far as Spark's: compare what is stored.
-    stored = {"seen": F.unix_micros("seen"), "day": F.unix_date("day")}
+    stored = {"seen": F.unix_micros("seen"), "day": F.unix_date("day"), "items": F.transform("items", in_days)}
     values = [stored.get(name, F.col(name)).alias(name) for name in COLUMNS]
     rows = judged.select("_record.offset", "_reason", *values).orderBy("offset").collect()
-    return [(row["_reason"], {} if row["_reason"] else {name: row[name] for name in COLUMNS}) for row in rows]
+    return [(row["_reason"], {} if row["_reason"] else values_of(row.asDict(recursive=True))) for row in rows]
+
+
+def in_days(item: Column) -> Column:
+    return F.when(item.isNotNull(), item.withField("at", F.unix_date(item["at"])))
+
+
+def values_of(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in COLUMNS} | {"marks": dict(sorted(row["marks"].items()))}
 
 
 def test_25_the_payloads_are_of_all_kinds(expected: list[Answer]) -> None:

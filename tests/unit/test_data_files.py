@@ -29,7 +29,7 @@ NOTHING = ("nothing", "nothing")
 
 def told_of(values: list[Any], kind: pa.DataType) -> tuple[Any, Any]:
     """The least and the greatest in the log's words."""
-    found = json.loads(statistics_of(pa.table({"c": pa.array(values, kind)}), ("c",), len(values)), parse_float=str)
+    found = json.loads(statistics_of(pa.table({"c": pa.array(values, kind)}), (("c",),), len(values)), parse_float=str)
     assert found["numRecords"] == len(values)
     if "nullCount" not in found:
         return NOTHING
@@ -92,10 +92,28 @@ def test_columns_are_told_of_in_their_order_and_a_struct_counts_by_its_fields() 
     struct = T.StructType([T.StructField("x", T.IntegerType()), T.StructField("y", inner)])
     schema = [T.StructField("a", T.IntegerType()), T.StructField("s", struct), T.StructField("b", T.IntegerType())]
     told = {most: indexed(schema, most) for most in (-1, 0, 1, 3, 4)}
-    assert told == {-1: ("a", "b"), 0: (), 1: ("a",), 3: ("a",), 4: ("a", "b")}
+    every = (("a",), ("s", "x"), ("s", "y", "z"), ("b",))
+    assert told == {-1: every, 0: (), 1: every[:1], 3: every[:3], 4: every}
 
 
-TABLE = PlainTable(pa.schema([("id", pa.int64()), ("part", pa.string()), ("at", TIME)]), ("part",), ("id", "at"))
+def test_the_fields_of_a_struct_are_told_of_and_a_list_or_a_map_only_by_its_nulls() -> None:
+    struct = pa.struct([("x", pa.int64()), ("y", pa.struct([("z", pa.string())])), ("l", pa.list_(pa.int64()))])
+    rows = pa.table(
+        {
+            "s": pa.array([{"x": 3, "y": {"z": "b"}, "l": [1]}, None, {"x": -1, "y": None, "l": None}], struct),
+            "m": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+        }
+    )
+    paths = (("s", "x"), ("s", "y", "z"), ("s", "l"), ("m",))
+    assert json.loads(statistics_of(rows, paths, 3)) == {
+        "numRecords": 3,
+        "minValues": {"s": {"x": -1, "y": {"z": "b"}}},
+        "maxValues": {"s": {"x": 3, "y": {"z": "b"}}},
+        "nullCount": {"s": {"x": 1, "y": {"z": 2}, "l": 2}, "m": 1},
+    }
+
+
+TABLE = PlainTable(pa.schema([("id", pa.int64()), ("part", pa.string()), ("at", TIME)]), ("part",), (("id",), ("at",)))
 
 
 def file_of(entry: dict[str, Any]) -> File:
@@ -183,7 +201,7 @@ def test_partitions_by_what_has_no_one_text_are_for_spark_to_write() -> None:
     metadata = {"configuration": {}, "partitionColumns": ["at"]}
     with pytest.raises(NotPlainError, match="partitions by timestamp"):
         plain_table(metadata, {}, schema)
-    assert plain_table(metadata | {"partitionColumns": ["id"]}, {}, schema).indexed == ("at",)
+    assert plain_table(metadata | {"partitionColumns": ["id"]}, {}, schema).indexed == (("at",),)
 
 
 def test_if_one_of_several_files_cannot_be_written_none_stays(

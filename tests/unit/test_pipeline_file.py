@@ -57,6 +57,21 @@ def test_a_minimal_file_is_enough(pipeline_file: Path) -> None:
         (AVRO.replace('"avro"', '"avro"\nnull_value = "delete"'), "null_value 'delete' needs message keys in JSON"),
         (AVRO.replace('"avro"', '"avro"\nmax_record_bytes = 99999999'), "max_record_bytes is at most 16777216"),
         (GOOD.replace('"bigint"', '"decimal(99,2)"'), "'decimal(99,2)' is not a column's type"),
+        (GOOD.replace('"string"', '"array<int"'), "source.columns.at: 'array<int' is not a column's type"),
+        (GOOD.replace('"string"', '"map<int,int>"'), "the keys of a map are string: map<string,...>"),
+        (GOOD.replace('"string"', '"struct<a:int,A:int>"'), "member 'A' is declared twice"),
+        (
+            GOOD.replace('"string"', '"array<json>"'),
+            "json stands for a whole column; declare the column itself as json",
+        ),
+        (GOOD.replace('"string"', f'"{"array<" * 9}int{">" * 9}"'), "is nested deeper than 8 levels"),
+        (AVRO.replace('"string"', '"json"'), "source: columns.at: json needs format 'json'"),
+        (AVRO.replace('"string"', '"variant"'), "source: columns.at: variant needs format 'json'"),
+        (GOOD.replace('"bigint"', '"array<int>"'), "target.keys: 'id' is array<int>; name a column of string, boolean"),
+        (GOOD.replace('"string"', '"json"') + 'sequence = "at"\n', "target.sequence: 'at' is json; name a column of"),
+        (GOOD.replace('"string"', '"variant"') + 'partition_by = ["at"]\n', "target.partition_by: 'at' is variant"),
+        (GOOD.replace('"string"', '"json"') + 'prune_by = ["at"]\n', "target.prune_by: 'at' is json"),
+        (GOOD.replace('"string"', '"struct<a:int>"') + '[late]\ncolumn = "at"\n', "late.column: 'at' is struct<a:int>"),
         (GOOD.replace("at =", "ID ="), "column 'ID' is declared twice"),
         (GOOD.replace("at =", "_at ="), "begin with an underscore"),
         (GOOD.replace("at =", "position ="), "'position' is the place in the topic"),
@@ -85,6 +100,24 @@ def test_what_is_wrong_is_named(pipeline_file: Path, text: str, said: str) -> No
         read_pipeline("mine")
     assert said in str(caught.value)
     assert str(pipeline_file) in str(caught.value)
+
+
+def test_a_kind_has_one_spelling_and_a_type_in_spark(pipeline_file: Path) -> None:
+    pipeline_file.write_text(GOOD.replace('"string"', '" map< string , struct<a : decimal(9,2), order: json>>"'))
+    with pytest.raises(ConfigurationError, match="json stands for a whole column"):
+        read_pipeline("mine")
+    kinds = (
+        'id = "bigint", at = " map< string , struct<a : decimal(9,2), order:array<int>>>", j = "json", v = "variant"'
+    )
+    pipeline_file.write_text(GOOD.replace('id = "bigint", at = "string"', kinds))
+    source = read_pipeline("mine").source
+    assert source.columns["at"] == "map<string,struct<a:decimal(9,2),order:array<int>>>"
+    assert source.types == {
+        "id": "bigint",
+        "at": "map<string,struct<`a`:decimal(9,2),`order`:array<int>>>",
+        "j": "string",
+        "v": "variant",
+    }
 
 
 def test_a_table_is_called_as_its_folder_unless_the_file_says_otherwise(pipeline_file: Path) -> None:
