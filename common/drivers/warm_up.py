@@ -42,7 +42,9 @@ FAILURES = (AlluviumError, PySparkException, Py4JError, OSError, RuntimeError, A
 def warm_up(spark: SparkSession, start: Start) -> None:
     """Rehearse, unless much is waiting: a first batch of many records is long because of them, and warms the JVM as
     well. A failure is no failure of the job."""
-    if is_wanted() or waiting(start) > FEW_RECORDS:
+    # Executors on other machines would not see the folder, or leave files in one of theirs.
+    is_local = str(spark.sparkContext.master).startswith("local")
+    if is_wanted() or not is_local or waiting(start) > FEW_RECORDS:
         return
     began = time.monotonic()
     try:
