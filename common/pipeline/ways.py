@@ -180,6 +180,8 @@ class Task:
         aligned = self._aligned(transaction.schema)
         changes, bounds = self.changes.aligned(aligned), aligned.bounds(self.bounds)
         upsert = upsert_of(self.pipeline, aligned)
+        if aligned.only_merge is not None:
+            log.info("Spark writes this batch", reason=aligned.only_merge)
         found = None if aligned.only_merge else reach(spark, path, bounds, transaction)
         if found is not None and found.is_direct(changes.schema):
             self._fenced(found.transaction)

@@ -76,7 +76,12 @@ def meeting(trial: Trial, folder: Path, monkeypatch: pytest.MonkeyPatch, act: Ca
         real(table, rival.meets(changes) if len(attempts) == 1 else changes, *given)
 
     monkeypatch.setattr(ways, "merge_latest", merge_latest)
+    monkeypatch.setattr(ways, "reach", by_merge)
     return rival
+
+
+def by_merge(*_: object) -> None:
+    """No candidate files are known: the batch is left to Delta's MERGE."""
 
 
 def test_30_optimize_wins_and_the_same_rows_are_merged_after_it(
@@ -104,6 +109,7 @@ def test_30_the_retries_have_an_end(trial: Trial, monkeypatch: pytest.MonkeyPatc
 
     attempts: list[int] = []
     monkeypatch.setattr(ways, "merge_latest", conflict)
+    monkeypatch.setattr(ways, "reach", by_merge)
     monkeypatch.setattr(commit, "FIRST_PAUSE_SECONDS", 0.001)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=0)
     with pytest.raises(ConcurrentAppendException):

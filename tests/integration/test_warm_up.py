@@ -41,6 +41,7 @@ def test_batches_of_the_newest_records_are_settled_beside_the_table_and_removed(
     results: list[BatchResult] = []
     settled = warm_up.run_batch
     monkeypatch.setattr(warm_up, "run_batch", settle)
+    monkeypatch.setattr(warm_up, "LONGEST_SECONDS", 120)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json"), event(4, "b", 4.0)], partition=1)
     before = files(tmp_path)
     assert told(trial) == ["warmed up"]
@@ -70,6 +71,6 @@ def test_there_is_none_where_much_waits_or_where_nothing_is_to_be_tried(
     trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert told(trial) == []
-    monkeypatch.setattr(warm_up, "FEW_RECORDS", 2)
+    monkeypatch.setattr(warm_up, "SAMPLE_RECORDS", 2)
     trial.broker.produce(trial.topic, [event(number, "b", 3.0) for number in range(3)], partition=0)
     assert told(trial) == []
