@@ -65,15 +65,13 @@ def called_by(function: ast.FunctionDef) -> set[str]:
 
 
 def literal_commands() -> Iterator[str]:
-    """Texts outside of docstrings that name a script of submit/ or the services."""
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    """Texts that name a script of submit/ or the services; docstrings, of keys too, are for readers of the source."""
     for file, tree in sources():
-        docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, documented)}
-        texts = [
-            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        ]
+        nodes = list(ast.walk(tree))
+        documenting = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in documenting]
         for text in texts:
-            if text not in docstrings and re.search(r"submit/\w+\.sh|kafka_docker/services\b", text):
+            if isinstance(text, str) and re.search(r"submit/\w+\.sh|kafka_docker/services\b", text):
                 yield f"{module_of(file)}: {text}"
 
 
