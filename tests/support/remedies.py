@@ -65,13 +65,13 @@ def called_by(function: ast.FunctionDef) -> set[str]:
 
 
 def literal_commands() -> Iterator[str]:
-    """Texts outside of docstrings that name a script of submit/ or the services."""
+    """Texts that name a script of submit/ or the services; docstrings, of keys too, are for readers of the source."""
     for file, tree in sources():
-        # A docstring, also the one below an attribute, is a statement by itself.
-        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
-        for text in [node.value for node in nodes if isinstance(node.value, str)]:
-            if re.search(r"submit/\w+\.sh|kafka_docker/services\b", text):
+        nodes = list(ast.walk(tree))
+        documenting = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in documenting]
+        for text in texts:
+            if isinstance(text, str) and re.search(r"submit/\w+\.sh|kafka_docker/services\b", text):
                 yield f"{module_of(file)}: {text}"
 
 
