@@ -36,7 +36,7 @@ def commits(table: Path) -> list[tuple[str, int]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["batch", "stream"])
-def test_01_a_jvm_without_python_does_not_commit_after_the_next_job_began(
+def test_47_a_jvm_without_python_does_not_commit_after_the_next_job_began(
     broker: Broker, tmp_path: Path, mode: str
 ) -> None:
     world = World(tmp_path / "world", broker, seed=17)

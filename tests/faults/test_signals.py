@@ -47,7 +47,7 @@ def said(victim: Victim) -> list[str]:
     ]
 
 
-def test_a_batch_that_is_being_written_is_finished(world: World, victims: list[Victim]) -> None:
+def test_46_a_batch_that_is_being_written_is_finished(world: World, victims: list[Victim]) -> None:
     """`docker stop` signals the JVM alone, which the script has become."""
     victims.append(job := follow(world, "stream", fault="merge"))
     job.await_point()

@@ -122,7 +122,7 @@ def prepared(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: st
     [{"delta.enableChangeDataFeed": "True"}, {"delta.enableRowTracking": "TRUE"}],
     ids=["change feed", "row tracking"],
 )
-def test_what_only_delta_knows_how_to_keep_is_left_to_its_merge(
+def test_44_what_only_delta_knows_how_to_keep_is_left_to_its_merge(
     spark: SparkSession, tmp_path: Path, properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In whatever case a property's value was written: Delta takes any."""

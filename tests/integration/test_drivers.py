@@ -62,7 +62,7 @@ def test_a_topic_without_records_makes_no_commit_and_is_read_from_its_beginning_
 
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
-def test_a_job_that_is_started_before_the_first_record_settles_it_when_it_comes(
+def test_45_a_job_that_is_started_before_the_first_record_settles_it_when_it_comes(
     trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     def settle(run: Run, *given: Any) -> None:

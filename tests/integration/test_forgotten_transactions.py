@@ -38,7 +38,7 @@ def settle_with_quarantine(trial: Trial) -> None:
     assert trial.run("batch").seq == 1
 
 
-def test_a_table_that_forgets_transactions_is_refused(trial: Trial) -> None:
+def test_43_a_table_that_forgets_transactions_is_refused(trial: Trial) -> None:
     settle_with_quarantine(trial)
     alter(trial, f"SET TBLPROPERTIES ('{PROPERTY.upper()}' = 'interval 30 days')")
     before = trial.version()

@@ -87,7 +87,9 @@ def merged(spark: SparkSession, path: Path, declared: Pipeline, changes: DataFra
 
 
 @pytest.mark.parametrize("form", ["date", "timestamp", "partition"])
-def test_early_and_late_days_are_found_in_every_way(spark: SparkSession, tmp_path: Path, way: str, form: str) -> None:
+def test_42_early_and_late_days_are_found_in_every_way(
+    spark: SparkSession, tmp_path: Path, way: str, form: str
+) -> None:
     """Each alone in its file, so that nothing but its own value leads to it."""
     kind, values = (pa.timestamp("us", tz="UTC"), NOONS) if form == "timestamp" else (pa.date32(), DAYS)
     by = ["k"] if form == "partition" else []
@@ -128,7 +130,7 @@ def test_a_widened_span_holds_every_file_that_the_span_itself_holds() -> None:
 
 
 @pytest.mark.parametrize("substitute", ["true", "false"])
-def test_a_key_that_names_a_variable_stays_what_it_is(
+def test_40_a_key_that_names_a_variable_stays_what_it_is(
     spark: SparkSession, tmp_path: Path, way: str, substitute: str
 ) -> None:
     """Whatever the session says: by the MERGE's condition, the value of PATH would stand in the table's log."""

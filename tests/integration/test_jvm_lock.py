@@ -62,7 +62,7 @@ def test_the_jvm_of_a_job_that_was_killed_is_waited_for_with_a_bound(table: Loca
         pass
 
 
-def test_the_jvm_keeps_the_lock_when_python_is_gone(spark: SparkSession, table: Location) -> None:
+def test_47_the_jvm_keeps_the_lock_when_python_is_gone(spark: SparkSession, table: Location) -> None:
     """Py4J lets go of what it holds for Python, and Java closes what nobody refers to."""
     lock_file(table).parent.mkdir()
     file = java(spark, "java.io.RandomAccessFile")(str(lock_file(table)), "rw")
