@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from common.decode.json_text import PIECES, STRING, own_text, pieces, span, span_column
 from common.decode.json_values import is_exact, may_become, typed_value
+from common.decode.json_variant import JSON as PARSED
 from common.decode.json_variant import TEXT, at, type_of
 from common.decode.nested import VALUE, WRONG, judged, judgement, let, misfit, no_misfit
 from common.divide.verdict import Verdict
@@ -31,7 +32,8 @@ PERHAPS_INEXACT = r"\d[\d.]{38}|\d[eE]"
 def nested_columns(columns: Mapping[str, str]) -> list[Column]:
     """The columns themselves behind what they are made of; each may name those before it."""
     looks = {kind: needs_text(kind) for kind in columns.values()}
-    found = [F.when(reduce(Column.__or__, looks.values()), pieces(TEXT)).alias(PIECES)]
+    is_looked_at = F.col(PARSED).isNotNull() & reduce(Column.__or__, looks.values())
+    found = [F.when(is_looked_at, pieces(TEXT)).alias(PIECES)]
     for name, kind in columns.items():
         found.append(F.when(looks[kind], span(name)).alias(span_column(name)))
         if kind == JSON:

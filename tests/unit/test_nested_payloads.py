@@ -20,7 +20,7 @@ from tests.support.records import records, with_fates_of_json
 pytestmark = pytest.mark.usefixtures("compiled")
 
 SEED = int(os.environ.get("ALLUVIUM_PAYLOAD_SEED", "16"))
-COUNT = 4_000
+COUNT = 3_000
 DEEPEST = 100
 PIPELINE = Pipeline.model_validate(
     {
@@ -152,3 +152,21 @@ def test_28_nested_payloads_are_of_all_kinds(drawn: list[bytes], expected: list[
     assert 0.4 <= met[None] / len(drawn) <= 0.8
     for name in COLUMNS:
         assert sum(values.get(name) is not None for _, values in expected) > COUNT / 10
+
+
+def test_kinds_go_eight_levels_deep(spark: SparkSession) -> None:
+    """And what is wrong is named by its place."""
+    deep = "array<map<string,struct<a:array<map<string,struct<a:array<struct<n:int>>>>>>>>"
+    source = {"topic": "t", "columns": {"id": "bigint", "deep": deep}}
+    declared = Pipeline.model_validate({"name": "deep", "source": source, "target": {"keys": ["id"]}})
+    sound = '{"id":1,"deep":[{"k":{"a":[{"l":{"a":[{"n":7},null]}}]}}]}'
+    values = [sound, sound.replace("7", '"7"'), sound.replace('{"n":7}', "[]"), sound.replace("null", "{}")]
+    rows = with_fates_of_json(records(spark, *(value.encode() for value in values)), declared)
+    found = rows.orderBy("_record.offset").select("_message", F.to_json("deep").alias("deep")).collect()
+    assert [row["_message"] for row in found] == [
+        None,
+        "deep[0]['k'].a[0]['l'].a[0].n: int is wanted, not STRING",
+        "deep[0]['k'].a[0]['l'].a[0]: struct<n:int> is wanted, not ARRAY",
+        None,
+    ]
+    assert found[0]["deep"] == '[{"k":{"a":[{"l":{"a":[{"n":7},null]}}]}}]'
