@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from common.drivers import run
+from common.pipeline import ways
 from common.pipeline.few import INTERPRETED
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
@@ -57,6 +58,12 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Who reads a few records: the driver's own consumer, or Spark, as it reads many."""
     if request.param == "by spark":
         monkeypatch.setattr(run, "FEW_RECORDS", 0)
+
+
+@pytest.fixture
+def by_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves each batch to Delta's MERGE: no candidate files are known."""
+    monkeypatch.setattr(ways, "reach", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

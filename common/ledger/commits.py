@@ -42,7 +42,7 @@ class Commits:
         if not snapshot.metadata().configuration().contains(TRANSACTION_RETENTION):
             return
         path = self._table.removeprefix("file://")
-        clause = f"UNSET TBLPROPERTIES ('{TRANSACTION_RETENTION}')"
+        clause = f'UNSET TBLPROPERTIES ("{TRANSACTION_RETENTION}")'
         raise StateError(
             f"{path}: with {TRANSACTION_RETENTION} the table forgets transactions, and with them where to go on",
             f"take the property away with {alter(path, clause)}",

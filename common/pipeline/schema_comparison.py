@@ -100,7 +100,7 @@ def of_alterations(
     the operator to do, because a job that is killed in between would leave the table without it."""
     policy, named = pipeline.target.schema_changes, constraints_on(field, table)
     needs_feature = any(step.kind == "widened" for step in steps) and not table.is_on(WIDENING)
-    feature = [f"SET TBLPROPERTIES ('{WIDENING}' = 'true')"] if needs_feature else []
+    feature = [set_property(WIDENING, "true")] if needs_feature else []
     drops = [f"DROP CONSTRAINT {quoted(name)}" for name in named]
     adds = [f"ADD CONSTRAINT {quoted(name)} CHECK ({check})" for name, check in named.items()]
     applies = not named and all(getattr(policy, step.kind) == "apply" for step in steps)
@@ -239,8 +239,13 @@ def of_properties(table: TableShape) -> Iterator[Difference]:
     if table.is_on(APPEND_ONLY):
         yield Difference(
             f"property {APPEND_ONLY} is true, and an event may change a row",
-            (f"SET TBLPROPERTIES ('{APPEND_ONLY}' = 'false')",),
+            (set_property(APPEND_ONLY, "false"),),
         )
+
+
+def set_property(name: str, value: str) -> str:
+    """In double quotes, which a shell takes inside of single ones as they are."""
+    return f'SET TBLPROPERTIES ("{name}" = "{value}")'
 
 
 def declare_as(name: str, kind: T.DataType, pipeline: Pipeline) -> str:

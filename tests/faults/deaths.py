@@ -71,15 +71,16 @@ def python_within_merge(scene: Scene, mode: str) -> bool:
 def within_optimize(scene: Scene, mode: str) -> bool:
     """Maintenance is killed beside a job that merges, which must not mind."""
     beside = scene.world.merge(mode)
-    died = die_writing(scene.world, scene.world.compact(fault="optimize+"), "")
+    died = die_writing(scene.world, scene.world.compact(fault="optimize+"), *TABLES)
     scene.world.complete(beside)
     return died
 
 
-def die_writing(world: World, victim: Victim, suffix: str) -> bool:
+def die_writing(world: World, victim: Victim, *suffixes: str) -> bool:
+    """Kill it as soon as it has written a file of one of these tables."""
     victim.await_point()
-    before = world.data_files(suffix)
-    victim.await_moment(lambda: bool(world.data_files(suffix) - before), poll_seconds=0.005)
+    before = {suffix: world.data_files(suffix) for suffix in suffixes}
+    victim.await_moment(lambda: any(world.data_files(each) - before[each] for each in suffixes), poll_seconds=0.005)
     return victim.kill()
 
 
@@ -111,6 +112,8 @@ def broker_paused(scene: Scene, mode: str) -> bool:
     return still_there
 
 
+# The table, and those beside it that compaction is for too.
+TABLES = ("", "_quarantine", "_late")
 WITHIN_OPTIMIZE = Death("within optimize", within_optimize)
 DEATHS = [
     *(at(point) for point in POINTS if point != "optimize"),

@@ -30,6 +30,7 @@ keys = ["id"]
 sequence = "{sequence}"
 lineage = {lineage}
 partition_by = ["part"]
+properties = {properties}
 
 [late]
 column = "at"
@@ -52,15 +53,21 @@ class Order:
     sequence: str
     null_value: str
     lineage: str
+    properties: str = "{}"
 
     def pipeline(self, max_records: int) -> str:
         return PIPELINE.format(
-            max_records=max_records, sequence=self.sequence, null_value=self.null_value, lineage=self.lineage
+            max_records=max_records,
+            sequence=self.sequence,
+            null_value=self.null_value,
+            lineage=self.lineage,
+            properties=self.properties,
         )
 
 
 # A version that events bear: a key's events may come in any order, from any partition.
-BY_VERSION = Order("by version", "version", "skip", "false")
+# With a change feed, which leaves batches to Delta's MERGE: it has deaths of its own, and leaves compaction more to do.
+BY_VERSION = Order("by version", "version", "skip", "false", '{ "delta.enableChangeDataFeed" = "true" }')
 # The place in the topic: a key's events are in one partition, and one without a value deletes.
 BY_POSITION = Order("by position", "position", "delete", "true")
 

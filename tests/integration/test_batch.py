@@ -76,14 +76,10 @@ def meeting(trial: Trial, folder: Path, monkeypatch: pytest.MonkeyPatch, act: Ca
         real(table, rival.meets(changes) if len(attempts) == 1 else changes, *given)
 
     monkeypatch.setattr(ways, "merge_latest", merge_latest)
-    monkeypatch.setattr(ways, "reach", by_merge)
     return rival
 
 
-def by_merge(*_: object) -> None:
-    """No candidate files are known: the batch is left to Delta's MERGE."""
-
-
+@pytest.mark.usefixtures("by_merge")
 def test_30_optimize_wins_and_the_same_rows_are_merged_after_it(
     trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +98,7 @@ def test_30_optimize_wins_and_the_same_rows_are_merged_after_it(
     assert len(trial.quarantined()) == 1
 
 
+@pytest.mark.usefixtures("by_merge")
 def test_30_the_retries_have_an_end(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     def conflict(*_: object) -> None:
         attempts.append(1)
@@ -109,7 +106,6 @@ def test_30_the_retries_have_an_end(trial: Trial, monkeypatch: pytest.MonkeyPatc
 
     attempts: list[int] = []
     monkeypatch.setattr(ways, "merge_latest", conflict)
-    monkeypatch.setattr(ways, "reach", by_merge)
     monkeypatch.setattr(commit, "FIRST_PAUSE_SECONDS", 0.001)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=0)
     with pytest.raises(ConcurrentAppendException):
@@ -128,6 +124,7 @@ def test_34_a_rival_under_the_same_transaction_is_noticed(trial: Trial) -> None:
     assert trial.version() == 1
 
 
+@pytest.mark.usefixtures("by_merge")
 def test_34_a_rival_in_the_midst_of_the_merge_meets_the_fence(
     trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

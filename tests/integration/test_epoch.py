@@ -85,7 +85,8 @@ def test_05_a_recreated_topic_begins_anew(trial: Trial) -> None:
 
 
 def test_a_table_of_another_writer_is_adopted(trial: Trial) -> None:
-    trial.spark.read.format("delta").load(trial.table.uri).write.format("delta").save(f"{trial.table.uri}-other")
+    rows = trial.spark.read.format("delta").load(trial.table.uri)
+    rows.write.format("delta").partitionBy("part").save(f"{trial.table.uri}-other")
     trial.table = type(trial.table)(f"{trial.table.uri}-other", None)
     with pytest.raises(StateError, match=r"has no position of pipeline 'trial'.*submit/epoch\.sh"):
         trial.position()
@@ -99,7 +100,7 @@ def test_a_table_of_another_writer_is_adopted(trial: Trial) -> None:
 @pytest.mark.parametrize(
     ("columns", "difference"),
     [
-        ({"id": "bigint", "part": "string", "place": "string"}, "it has no column 'place', a key"),
+        ({"id": "bigint", "part": "string", "place": "string"}, "column 'place' is missing, and a key"),
         ({"id": "bigint", "part": "bigint"}, "column 'part' is string, not bigint"),
         ({"ID": "int", "part": "string", "wind": "double"}, None),
     ],
@@ -110,15 +111,15 @@ def test_a_table_whose_columns_do_not_fit_is_not_adopted(
     """What can be reconciled is left to the run: names that differ by case, a wider type, a column that is no key."""
     before = trial.version()
     keys = [name for name in columns if name != "wind"]
-    declared = pipeline(trial.topic, source={"columns": columns}, target={"keys": keys, "partition_by": []})
+    target = {"keys": keys, "schema_changes": {"undeclared": "keep"}}
+    declared = pipeline(trial.topic, source={"columns": columns}, target=target)
     trial.pipeline = declared.model_copy(update={"name": "other"})
     with pytest.raises(AlluviumError) as refused:
         act_on_epoch(trial.spark, trial.inputs(), "beginning", adopt=False, execute=True)
     assert trial.version() == before
     if difference is not None:
-        assert f"which pipeline 'trial' (epoch 1) writes, does not fit pipeline 'other': {difference};" in str(
-            refused.value
-        )
+        whose = f"does not fit pipeline 'other': {difference}; pipeline 'trial' (epoch 1) writes it; name the"
+        assert whose in str(refused.value)
         return
     assert "has positions of pipeline 'trial' (epoch 1) and none of 'other'" in str(refused.value)
     act_on_epoch(trial.spark, trial.inputs(), "beginning", adopt=True, execute=True)

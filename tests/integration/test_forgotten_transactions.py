@@ -42,7 +42,7 @@ def test_43_a_table_that_forgets_transactions_is_refused(trial: Trial) -> None:
     settle_with_quarantine(trial)
     alter(trial, f"SET TBLPROPERTIES ('{PROPERTY.upper()}' = 'interval 30 days')")
     before = trial.version()
-    remedy = rf"submit/alter_table\.sh --execute {trial.table} \"UNSET TBLPROPERTIES \('{PROPERTY}'\)\"$"
+    remedy = rf"submit/alter_table\.sh --execute {trial.table} 'UNSET TBLPROPERTIES \(\"{PROPERTY}\"\)'$"
     for mode in ("batch", "stream"):
         with pytest.raises(StateError, match=remedy):
             trial.run(mode)

@@ -184,6 +184,7 @@ def test_a_bug_beside_the_table(
     assert nothing_was_written(scene.trial)
 
 
+@pytest.mark.usefixtures("by_merge")
 def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """A MERGE is its own commit: what it did wrong stands, and the run stops naming the figures."""
     merge, metrics = ways.merge_latest, Ledger.metrics

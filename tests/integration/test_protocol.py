@@ -28,6 +28,7 @@ def confs(session: SparkSession) -> list[str | None]:
     return [session.conf.get(key, None) for key in OURS]
 
 
+@pytest.mark.usefixtures("by_merge")
 @pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_the_commit_carries_the_transaction_and_the_position(
     trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str

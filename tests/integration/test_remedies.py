@@ -86,7 +86,7 @@ class Desk(Trial):
         """A position that this topic does not have."""
         ledger = open_ledger(self.spark, self.table.uri, "trial")
         topic_id, _ = Topic(self.broker.address, self.topic).describe()
-        proposed = propose_epoch(ledger, "trial", self.topic, topic_id, offsets=offsets, before={})
+        proposed = propose_epoch(ledger, self.topic, topic_id, offsets=offsets, before={})
         begin_epoch(self.spark, self.table.uri, proposed)
 
 

@@ -219,7 +219,9 @@ def seen(entry: Path) -> Seen:
     if not found.transactions:
         return Seen(None, 0, found.restored_version)
     claim, metrics = json.loads(found.info["userMetadata"])["offsets"], found.info.get("operationMetrics", {})
-    written = sum(int(metrics.get(name, 0)) for name in ("numTargetRowsInserted", "numTargetRowsUpdated"))
+    # An append of ours tells its rows by another name than a MERGE.
+    names = ("numTargetRowsInserted", "numTargetRowsUpdated", "numOutputRows")
+    written = sum(int(metrics.get(name, 0)) for name in names)
     return Seen({int(partition): offset for partition, offset in claim.items()}, written)
 
 

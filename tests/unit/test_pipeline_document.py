@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from common.pipeline.expressions import check_expressions
 from common.settings.documentation import DOCUMENT, in_order, keys_of, regenerated, whole_file
-from common.settings.pipeline import KINDS, Pipeline, kind, read_pipeline
+from common.settings.kinds import KINDS
+from common.settings.pipeline import Pipeline, kind, read_pipeline
 from common.settings.section import Section
 from tests.support.commands import ROOT
 from tests.support.records import records, with_fates_of_json
@@ -64,7 +65,7 @@ def test_a_key_without_a_meaning_is_refused() -> None:
 
 
 def example_of(name: str) -> str:
-    return name.replace("(p,s)", "(10,2)")
+    return name.replace("(p,s)", "(10,2)").replace("name:KIND,...", "city:string").replace("KIND", "int")
 
 
 def test_every_type_takes_its_example(spark: SparkSession) -> None:
