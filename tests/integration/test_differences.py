@@ -32,7 +32,7 @@ from tests.support.differences import EVENTS, Combination, as_number, combinatio
 from tests.support.records import records
 
 WAYS = ("by hand", "by one job", "by merge")
-SHORT, LONG = range(12), range(12, 320)
+SHORT, LONG = range(6), range(6, 320)
 MOST_REMEDIES = 12
 
 

@@ -32,6 +32,7 @@ from common.session import settings
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.bounds import bounds_of
+from tests.support.shares import first_each_time
 from tests.support.trial import Trial, event, pipeline, tombstone
 
 EPOCH = date(1970, 1, 1)
@@ -86,7 +87,7 @@ def merged(spark: SparkSession, path: Path, declared: Pipeline, changes: DataFra
     return sorted(row["n"] for row in spark.read.format("delta").load(str(path)).select("n").collect())
 
 
-@pytest.mark.parametrize("form", ["date", "timestamp", "partition"])
+@pytest.mark.parametrize("form", first_each_time(["date", "partition", "timestamp"]))
 def test_42_early_and_late_days_are_found_in_every_way(
     spark: SparkSession, tmp_path: Path, way: str, form: str
 ) -> None:
@@ -298,7 +299,7 @@ def with_far_times(trial: Trial) -> Trial:
     return trial
 
 
-@pytest.mark.parametrize("mode", ["batch", "stream"])
+@pytest.mark.parametrize("mode", first_each_time(["batch", "stream"]))
 def test_a_record_of_a_far_future_is_merged_like_any_other(trial: Trial, mode: str, reader: None) -> None:
     """Where nothing is compared with its time, it does not matter."""
     with_far_times(trial)

@@ -293,9 +293,26 @@ SITUATIONS: list[tuple[str, Situation, tuple[bool, ...]]] = [
     ("common.drivers.operator:choose", offset_that_is_not_there, (False,)),
 ]
 LONG = pytest.mark.long
+# Tried each time; the others are printed by the same few functions.
+OFTEN = {
+    lost_records,
+    recreated_topic,
+    table_of_a_stranger,
+    epoch_on_the_table_of_another,
+    append_only,
+    constraint_on_a_column_of_others,
+    restored,
+    no_table,
+}
+
+
+def marks(situation: Situation, which: int) -> list[pytest.MarkDecorator]:
+    """The first command of a situation that is tried each time, or long."""
+    return [] if situation in OFTEN and which == 0 else [LONG]
+
+
 CASES = [
-    # The first of several is tried each time.
-    pytest.param(site, situation, mends, which, id=f"{situation.__name__}-{which}", marks=[LONG] if which else [])
+    pytest.param(site, situation, mends, which, id=f"{situation.__name__}-{which}", marks=marks(situation, which))
     for site, situation, mends in SITUATIONS
     for which in range(len(mends))
 ]

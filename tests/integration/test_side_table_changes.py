@@ -19,6 +19,7 @@ from common.merge.side_tables import WAITING
 from common.pipeline.base_load import load_base
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from tests.support.shares import first_each_time
 from tests.support.trial import Trial, pipeline
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -63,7 +64,7 @@ def kept_late(trial: Trial) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("mode", ["batch", "stream"])
+@pytest.mark.parametrize("mode", first_each_time(["batch", "stream"]))
 def test_late_records_are_kept_whatever_type_their_columns_have_now(trial: Trial, base: str, mode: str) -> None:
     columns = {"id": "bigint", "part": "string", "degrees": "double"}
     steps: list[tuple[dict[str, str], dict[str, Any], dict[str, Any]]] = [
@@ -125,7 +126,7 @@ CHANGES: dict[str, tuple[tuple[str, list[str]], tuple[str, list[str]], Any, list
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", first_each_time(CHANGES))
 def test_17_deletes_are_remembered_under_every_key_that_the_pipeline_had(
     trial: Trial, base: str, change: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
