@@ -193,10 +193,10 @@ def summed(lines: Sequence[Line]) -> list[Line]:
 
 
 def print_table(lines: Sequence[Line]) -> None:
-    print(f"\n{'death':<18}{'mode':<8}{'tried':>6}{'died':>6}{'lost':>6}{'doubled':>9}{'stale':>7}{'strange':>9}")
+    print(f"\n{'death':<27}{'mode':<8}{'tried':>6}{'died':>6}{'lost':>6}{'doubled':>9}{'stale':>7}{'strange':>9}")
     for line in lines:
         print(
-            f"{line.death:<18}{line.mode:<8}{line.tried:>6}{line.died:>6}"
+            f"{line.death:<27}{line.mode:<8}{line.tried:>6}{line.died:>6}"
             f"{line.lost:>6}{line.doubled:>9}{line.stale:>7}{line.strange:>9}"
         )
 
