@@ -48,20 +48,25 @@ class TableFit:
             alter_table(spark, self._table, clause)
         ensure_lineage(spark, self._table.uri, self._declared)
         self._keys.remember()
-        self._metadata, self.differences = metadata_of(spark, self._table), []
+        # Compared once more: somebody else may have altered the table since it was compared.
+        self._metadata = metadata_of(spark, self._table)
+        self.differences = self._compared(self._metadata)
+        self._refuse_other_rules(spark)
 
     def ensure(self, spark: SparkSession) -> None:
         """Compare again where the table's metadata have changed since. The caller holds the commit lock."""
         metadata = metadata_of(spark, self._table)
-        if metadata == self._metadata:
-            return
-        self.differences = self._compared(metadata)
-        if self._with_rules(spark, metadata) != self.pipeline:
+        if metadata != self._metadata:
+            self.differences = self._compared(metadata)
+            self.apply(spark)
+
+    def _refuse_other_rules(self, spark: SparkSession) -> None:
+        """What this job has read was judged by the rules that the table had when it began."""
+        if self._with_rules(spark, self._metadata) != self.pipeline:
             raise TryLater(
                 f"the rules of {self._table} have changed while this job ran",
                 "start it again: it goes on from the table, by the new rules",
             )
-        self.apply(spark)
 
     def _compared(self, metadata: str) -> list[Difference]:
         found = compare(self._declared, self._columns, TableShape.parse(metadata))

@@ -6,9 +6,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from common.errors import NotADeltaTable, UsageError
-from common.settings.remedies import command
+from common.settings.remedies import CREATE, command
 
-CREATE = "submit/create_table.sh PIPELINE DELTA_DIR"
 LOAD = "submit/temperatures_delta_processing.sh --pipeline PIPELINE INPUT_DIR DELTA_DIR"
 GENERATOR = (".venv/bin/python", "-m", "datasets.temperatures")
 
