@@ -3,9 +3,9 @@
 import click
 
 from common.cli import job
-from common.drivers.alteration import alter
-from common.session import start_session
+from common.operations.alteration import alter
 from common.settings.locations import location, require_delta_table
+from common.spark.session import start_session
 
 
 @job("alter_table")

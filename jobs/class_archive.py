@@ -6,7 +6,7 @@ import click
 from delta.tables import DeltaTable
 
 from common.cli import job
-from common.session import start_session
+from common.spark.session import start_session
 
 
 @job("class_archive")

@@ -3,10 +3,10 @@
 import click
 
 from common.cli import job
-from common.report.counts import print_counts
-from common.session import start_session
+from common.present.counts import print_counts
 from common.settings.locations import location, require_delta_table
 from common.settings.remedies import tell
+from common.spark.session import start_session
 
 
 @job("delta_reader")

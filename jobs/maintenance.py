@@ -6,15 +6,15 @@ from typing import Any
 import click
 
 from common.cli import job
-from common.drivers.maintenance import checkpoint_tables, compact_tables, purge_deleted_keys, vacuum_tables
-from common.drivers.operator import parse_duration
 from common.drivers.start import resolve_inputs
-from common.pipeline.compaction import Scope
-from common.pipeline.retention import parse_hours
-from common.session import start_session
-from common.settings.catalog import chosen_table
+from common.operations.compaction import Scope
+from common.operations.maintenance import checkpoint_tables, compact_tables, purge_deleted_keys, vacuum_tables
+from common.operations.retention import parse_hours
+from common.operations.rewind import parse_duration
 from common.settings.locations import Location, require_delta_table
 from common.settings.remedies import tell
+from common.settings.table_paths import chosen_table
+from common.spark.session import start_session
 
 MEBIBYTE = 1024 * 1024
 APPLICATION = "Maintenance"

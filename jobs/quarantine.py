@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from common.cli import job
-from common.drivers import quarantine
-from common.ledger.lock import job_lock
-from common.merge.side_tables import WAITING
-from common.report.quarantine import print_records, print_summary
-from common.session import start_session
+from common.delta.lock import job_lock
+from common.delta.side_tables import WAITING
+from common.operations import quarantine
+from common.present.quarantine import print_records, print_summary
+from common.spark.session import start_session
 
 Command = Callable[..., Any]
 APPLICATION = "Quarantine"

@@ -5,7 +5,7 @@ import time
 import click
 
 from common.cli import job
-from common.plan.broker import Topic
+from common.kafka.topic import Topic
 from common.produce.delivery import Delivery, new_producer
 from common.produce.pace import Pace, check_rate
 from common.produce.progress import progress

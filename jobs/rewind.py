@@ -3,10 +3,10 @@
 import click
 
 from common.cli import job
-from common.drivers.operator import act_on_proposal, rewind_choice
+from common.delta.lock import job_lock
 from common.drivers.start import resolve_inputs
-from common.ledger.lock import job_lock
-from common.session import start_session
+from common.operations.rewind import act_on_proposal, rewind_choice
+from common.spark.session import start_session
 
 
 @job("rewind")

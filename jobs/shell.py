@@ -10,7 +10,7 @@ import sys
 if sys.argv[1:] == ["--help"]:
     print(f"Usage: pyspark.sh [--env local|standalone]\n\n{__doc__}", end="")
 else:
-    from common.report.catalog import announce_tables
-    from common.session import start_session
+    from common.present.register_tables import announce_tables
+    from common.spark.session import start_session
 
     announce_tables(start_session("PySpark"))

@@ -3,13 +3,13 @@
 import click
 
 from common.cli import job
-from common.drivers.announce import print_plan
+from common.delta.lock import job_lock
 from common.drivers.batch_loop import BatchLoop, Patience
 from common.drivers.start import resolve_inputs, start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.drivers.warm_up import warm_up
-from common.ledger.lock import job_lock
-from common.session import start_session
+from common.present.console import print_plan
+from common.spark.session import start_session
 
 
 @job("streaming_merge")

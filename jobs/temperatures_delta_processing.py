@@ -3,12 +3,12 @@
 import click
 
 from common.cli import job
-from common.ledger.lock import job_lock
-from common.pipeline.base_load import load_base, refuse_existing
-from common.session import start_session
+from common.delta.lock import job_lock
+from common.operations.base_load import load_base, refuse_existing
 from common.settings.locations import location, require_parquet
 from common.settings.pipeline import read_pipeline
 from common.settings.remedies import tell
+from common.spark.session import start_session
 
 
 @job("temperatures_delta_processing")

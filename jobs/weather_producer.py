@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 
 from common.cli import job
-from common.plan.broker import Topic
+from common.kafka.topic import Topic
 from common.produce.delivery import Delivery, new_producer
 from common.produce.pace import Pace, check_rate
 from common.produce.progress import progress
 from common.produce.records import read_weather
-from common.settings.access import OPEN, access
 from common.settings.brokers import bootstrap
+from common.settings.kafka_security import OPEN, access
 from common.settings.pipeline import read_pipeline
 
 PATIENCE_SECONDS = 8.0

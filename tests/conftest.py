@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from common.drivers import run
-from common.pipeline import ways
-from common.pipeline.few import INTERPRETED
+from common.merge import strategies as ways
+from common.spark.small_queries import INTERPRETED
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from common import stop
-from common.account.times import StageTimes
-from common.drivers.announce import announce_schemas, print_rows
 from common.drivers.run import Run
 from common.drivers.start import Start
-from common.plan.offsets import Available, Plan, plan
-from common.read.kafka import read_range
+from common.engine.stage_timer import StageTimes
+from common.model.offsets import Available, Plan, plan
+from common.present.console import announce_schemas, print_rows
+from common.spark.source import read_range
 
 
 @dataclass(frozen=True)

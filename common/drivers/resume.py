@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from common.delta.ledger import Ledger
 from common.errors import StateError
-from common.ledger.ledger import Ledger
-from common.ledger.position import Position
-from common.plan.broker import Topic
-from common.plan.offsets import Available, Offsets, Plan, starting_offsets
+from common.kafka.topic import Topic
+from common.model.offsets import Available, Offsets, Plan, starting_offsets
+from common.model.position import Position
 from common.settings.remedies import new_epoch
 
 

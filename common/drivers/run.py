@@ -7,19 +7,19 @@ import structlog
 from pyspark.sql import DataFrame, SparkSession
 
 from common import stop
-from common.account.times import StageTimes
-from common.drivers.announce import print_rows
-from common.drivers.space import space_needed
 from common.drivers.start import Start, take_over
+from common.engine.batch import run_batch
+from common.engine.disk_full import space_needed
+from common.engine.run_report import RunReport
+from common.engine.stage_timer import StageTimes
 from common.errors import ConfigurationError
 from common.faults import fault_point
-from common.jvm import remember_classes
-from common.pipeline.batch import run_batch
-from common.pipeline.few import FEW_RECORDS
-from common.pipeline.run_report import RunReport
-from common.plan.expiry import ExpiryWatch
-from common.plan.offsets import Plan
-from common.read.few import fetched_rows
+from common.kafka.retention_watch import ExpiryWatch
+from common.model.offsets import Plan
+from common.present.console import print_rows
+from common.spark.fetched import fetched_rows
+from common.spark.jvm import remember_classes
+from common.spark.small_queries import FEW_RECORDS
 
 log = structlog.get_logger()
 

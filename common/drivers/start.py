@@ -4,23 +4,23 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from common.decode.choice import decoder_of
+from common.delta.lock import commit_lock
+from common.delta.open_ledger import open_ledger
+from common.delta.side_tables import undo_provisional
 from common.drivers.resume import resume
+from common.engine.batch import Settling
+from common.engine.table_fit import TableFit
 from common.faults import fault_point
-from common.ledger.delta import open_ledger
-from common.ledger.lock import commit_lock
-from common.ledger.position import Position
-from common.merge.side_tables import undo_provisional
-from common.pipeline.batch import Settling
-from common.pipeline.expressions import check_expressions
-from common.pipeline.table_fit import TableFit
-from common.plan.broker import Topic
-from common.plan.offsets import Available
-from common.settings.access import access
+from common.kafka.topic import Topic
+from common.model.offsets import Available
+from common.model.position import Position
 from common.settings.brokers import bootstrap
+from common.settings.kafka_security import access
 from common.settings.locations import Location, location, require_delta_table
 from common.settings.pipeline import Pipeline, read_pipeline
 from common.settings.remedies import tell
+from common.spark.decode.factory import decoder_of
+from common.spark.expressions import check_expressions
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from common import stop
-from common.account.times import StageTimes
-from common.drivers.announce import announce_schemas
+from common.delta.small_files import Files
 from common.drivers.resume import is_settled, planned_by_spark
 from common.drivers.run import Run
 from common.drivers.start import Start
+from common.engine.batch import refuse_unreadable
+from common.engine.stage_timer import StageTimes
 from common.errors import AlluviumError, StateError, UsageError
-from common.ledger.files import Files
-from common.pipeline.batch import refuse_unreadable
-from common.plan.offsets import Offsets, Plan, from_json, starting_offsets
-from common.read.kafka import read_stream
+from common.model.offsets import Offsets, Plan, from_json, starting_offsets
+from common.present.console import announce_schemas
 from common.settings.environment import run_id
+from common.spark.source import read_stream
 
 # How often the main thread looks whether it is to stop.
 LOOK_SECONDS = 1

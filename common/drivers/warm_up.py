@@ -20,19 +20,19 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from common.account.times import StageTimes
-from common.arrow import NOT_FOR_PYTHON
 from common.drivers.start import Start
+from common.engine.batch import Settling, run_batch
+from common.engine.stage_timer import StageTimes
+from common.engine.table_fit import TableFit
 from common.errors import AlluviumError, first_line
 from common.faults import is_wanted
-from common.jvm import java, remember_classes
-from common.ledger.position import Position, first_position
-from common.pipeline.batch import Settling, run_batch
-from common.pipeline.table_fit import TableFit
-from common.plan.fetch import Record
-from common.plan.offsets import Available, Plan, plan
-from common.read.few import rows_of
+from common.kafka.consumer import Record
+from common.model.offsets import Available, Plan, plan
+from common.model.position import Position, first_position
+from common.rules.compare import NOT_FOR_PYTHON
 from common.settings.locations import Location, location
+from common.spark.fetched import rows_of
+from common.spark.jvm import java, remember_classes
 
 log = structlog.get_logger()
 ROUNDS = 6

@@ -13,10 +13,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.merge.bounds import Bound
-from common.merge.origin import LINEAGE
-from common.merge.quoting import quoted
-from common.merge.type_changes import holds, is_same
+from common.delta.lineage import LINEAGE
+from common.delta.pruning import Bound
+from common.delta.sql_text import quoted
+from common.delta.type_changes import holds, is_same
 from common.settings.pipeline import PRUNABLE
 
 # Where Delta notes how a column fills itself.

@@ -9,7 +9,7 @@ from common import stop
 from common.errors import AlluviumError
 from common.produce.pace import Pace
 from common.produce.records import Record
-from common.settings.access import OPEN, Access
+from common.settings.kafka_security import OPEN, Access
 
 MESSAGE_TIMEOUT_SECONDS = 30.0
 FLUSH_SECONDS = MESSAGE_TIMEOUT_SECONDS + 5

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from common.settings.base import Section
 from common.settings.environment import home
 from common.settings.kinds import KINDS
 from common.settings.pipeline import Column, Pipeline, duration, identifier, kind
 from common.settings.registry import address
 from common.settings.secrets import reference
-from common.settings.section import Section
 
 DOCUMENT = "docs/pipeline-file.md"
 GENERATED = re.compile(r"(<!-- made from the models: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from common.errors import ConfigurationError
+from common.settings.base import Secret, Section
 from common.settings.environment import pipelines_dir
 from common.settings.kinds import IDENTIFIER, JSON, PLAIN, VARIANT, is_plain, parse_kind, sql_type
 from common.settings.registry import Registry
-from common.settings.section import Secret, Section
 
 # What Delta skips files by with certainty: no NaN, no scale that a literal could miss.
 PRUNABLE = ("int", "bigint", "date", "timestamp", "string")

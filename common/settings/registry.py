@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from common.settings.section import Secret, Section
+from common.settings.base import Secret, Section
 
 
 def address(text: str) -> str:

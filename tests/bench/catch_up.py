@@ -6,8 +6,8 @@ from pathlib import Path
 from time import monotonic
 
 from common.drivers.start import Inputs
-from common.plan.broker import Topic
-from common.plan.offsets import Offsets, plan
+from common.kafka.topic import Topic
+from common.model.offsets import Offsets, plan
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from datasets.weather.extent import extent

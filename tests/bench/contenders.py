@@ -9,8 +9,8 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from common.plan.broker import Topic
-from common.plan.offsets import Plan
+from common.kafka.topic import Topic
+from common.model.offsets import Plan
 from common.settings.pipeline import Pipeline
 from tests.bench.batches import Row
 from tests.bench.bounds import Bound

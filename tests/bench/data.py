@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from common.pipeline.base_load import load_base
+from common.operations.base_load import load_base
 from common.settings.locations import Location, location
 from common.settings.pipeline import Pipeline
 from datasets.directory import MANIFEST, is_made_of, read_manifest, written_whole

@@ -4,7 +4,7 @@ import re
 import subprocess
 from time import monotonic
 
-from common.plan.broker import Topic
+from common.kafka.topic import Topic
 from tests.bench.batches import Batches
 from tests.bench.cells import Base
 from tests.bench.data import copy_delta

@@ -4,9 +4,9 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from common.plan.broker import Topic
-from common.plan.offsets import Plan
-from common.read.kafka import read_range
+from common.kafka.topic import Topic
+from common.model.offsets import Plan
+from common.spark.source import read_range
 from tests.bench.contenders import (
     DeltaCopy,
     Place,

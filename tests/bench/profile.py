@@ -20,13 +20,13 @@ from py4j.clientserver import ClientServerConnection
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as SparkFrame
 
-from common.decode.choice import decoder_of
 from common.drivers import run
-from common.pipeline import ways
-from common.pipeline.judge import with_fates
-from common.pipeline.questions import keep_many
-from common.plan.broker import Topic
-from common.read.kafka import as_records, read_range
+from common.engine.materialized_batch import keep_many
+from common.kafka.topic import Topic
+from common.merge import strategies as ways
+from common.spark.classify import with_fates
+from common.spark.decode.factory import decoder_of
+from common.spark.source import as_records, read_range
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
 from tests.bench.batches import Batches
 from tests.bench.catch_up import events

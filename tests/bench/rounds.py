@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from common.errors import AlluviumError, first_line
-from common.plan.broker import Topic
-from common.plan.offsets import Offsets, Plan
+from common.kafka.topic import Topic
+from common.model.offsets import Offsets, Plan
 from tests.bench.batches import Batches, Row, records
 from tests.bench.bounds import bound_of, exact_bound_of
 from tests.bench.cells import Cell

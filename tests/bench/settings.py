@@ -15,8 +15,8 @@ from unittest.mock import patch
 
 import click
 
-from common.merge import reach
-from common.pipeline import few
+from common.delta import candidate_files as reach
+from common.spark import small_queries as few
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
 from tests.bench.cells import Base, Cell
 from tests.bench.contenders import Contender, DeltaCopy, Place, Sent, Timing
@@ -31,7 +31,7 @@ INTRODUCTION = """\
 # What each setting is worth
 
 Written by `make bench-settings`: {rounds} alternating rounds of 144 rows into 210,384. Each row has one thing otherwise
-than conf/local.conf, common/pipeline/few.py or the pipeline's file have it, and its time in times of the first row,
+than conf/local.conf, common/spark/small_queries.py or the pipeline's file have it, and its time in times of the first row,
 with the 95 % interval of a bootstrap over rounds: merged by the driver, by one Spark job, and by Delta's MERGE.
 """
 

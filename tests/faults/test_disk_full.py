@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.pipeline.base_load import load_base
+from common.operations.base_load import load_base
 from common.settings.locations import location
 from common.settings.pipeline import read_pipeline
 from tests.support.broker import Broker

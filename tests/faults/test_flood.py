@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.pipeline.run_report import read_report
+from common.engine.run_report import read_report
 from kafka_docker.embedded.kafka import Kafka
 from tests.faults.deaths import MODES
 from tests.faults.events import Shares

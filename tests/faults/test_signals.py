@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.pipeline.run_report import Report, read_report
+from common.engine.run_report import Report, read_report
 from tests.faults.model import committed
 from tests.faults.victim import Victim
 from tests.faults.world import World

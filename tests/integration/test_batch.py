@@ -14,16 +14,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
+from common.delta.lock import job_lock
+from common.delta.open_ledger import transaction
+from common.engine import commit
 from common.errors import ConfigurationError, StateError, UsageError
-from common.ledger.delta import transaction
-from common.ledger.lock import job_lock
-from common.merge.upsert import append_nothing
-from common.pipeline import base_load, commit, ways
-from common.pipeline.base_load import load_base
-from common.pipeline.expressions import check_expressions
-from common.pipeline.new_table import create_table
+from common.merge import strategies as ways
+from common.merge.delta_merge import append_nothing
+from common.operations import base_load
+from common.operations.base_load import load_base
+from common.operations.empty_table import create_table
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from common.spark.expressions import check_expressions
 from tests.support.broker import Broker
 from tests.support.rival import Rival
 from tests.support.trial import Trial, drained, event, pipeline

@@ -14,11 +14,11 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.drivers.maintenance import compact_tables, vacuum_tables
-from common.drivers.new_table import create_or_compare
-from common.ledger.commits import Commits
-from common.ledger.delta import open_ledger
-from common.pipeline.compaction import Scope
+from common.delta.log import Commits
+from common.delta.open_ledger import open_ledger
+from common.operations.compaction import Scope
+from common.operations.create_table import create_or_compare
+from common.operations.maintenance import compact_tables, vacuum_tables
 from common.settings.locations import Location, location
 from common.settings.pipeline import read_pipeline
 from tests.support.broker import Broker

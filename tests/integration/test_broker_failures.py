@@ -9,10 +9,10 @@ import pytest
 from common.drivers import run as drivers
 from common.drivers.batch_loop import BatchLoop
 from common.drivers.stream import Stream, Trigger
+from common.engine import batch
 from common.errors import BrokerUnreachable
-from common.pipeline import batch
-from common.plan.broker import Topic
-from common.read import kafka as reading
+from common.kafka.topic import Topic
+from common.spark import source as reading
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from tests.support.broker import Broker

@@ -15,16 +15,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
-from common.divide.tombstone import DELETED
-from common.ledger.delta import transaction
-from common.ledger.position import Position
-from common.merge import reach
-from common.merge.upsert import upsert_of
-from common.pipeline.changes import Changes
-from common.pipeline.ways import ByMerge, Directly, Task
-from common.session import settings
+from common.delta import candidate_files as reach
+from common.delta.open_ledger import transaction
+from common.merge.changes import Changes
+from common.merge.delta_merge import upsert_of
+from common.merge.strategies import ByMerge, Directly, Task
+from common.model.position import Position
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from common.spark.session import settings
+from common.spark.validate.tombstone import DELETED
 from tests.support.bounds import bounds_of
 from tests.support.kinds import KINDS
 from tests.support.trial import pipeline

@@ -7,8 +7,8 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.drivers.maintenance import compact_tables
-from common.pipeline.compaction import Chunk, Compacted, Scope, compact, files_after, plan_compaction
+from common.operations.compaction import Chunk, Compacted, Scope, compact, files_after, plan_compaction
+from common.operations.maintenance import compact_tables
 from common.settings.locations import Location, location
 from tests.support.aging import age
 

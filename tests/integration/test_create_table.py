@@ -8,11 +8,11 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.drivers.new_table import create_or_compare
+from common.delta.lineage import LINEAGE, ORIGIN
+from common.delta.open_ledger import open_ledger
 from common.errors import ConfigurationError, UsageError
-from common.ledger.delta import open_ledger
-from common.ledger.position import from_metadata
-from common.merge.origin import LINEAGE, ORIGIN
+from common.model.position import from_metadata
+from common.operations.create_table import create_or_compare
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline, read_pipeline
 from kafka_docker.embedded.ports import free_port

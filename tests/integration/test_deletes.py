@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from common.merge.deleted_keys import merge_tombstones
-from common.merge.origin import ORIGIN, is_later
-from common.pipeline.base_load import load_base
-from common.pipeline.run_report import Counts, read_report
+from common.delta.deleted_keys import merge_tombstones
+from common.delta.lineage import ORIGIN, is_later
+from common.engine.run_report import Counts, read_report
+from common.operations.base_load import load_base
 from common.settings.environment import run_id
 from common.settings.locations import location
 from tests.support.trial import Trial, event, pipeline, tombstone

@@ -14,20 +14,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 import jobs.alter_table
-from common.account.outcome import Outcome, outcome
-from common.decode.json import JsonDecoder
-from common.divide.fate import MERGE
-from common.ledger.delta import open_ledger, transaction
-from common.ledger.position import Position
-from common.merge import reach
-from common.merge.bounds import bounds_by
-from common.pipeline.changes import changes_of
-from common.pipeline.judge import with_fates
-from common.pipeline.new_table import create_table
-from common.pipeline.questions import keep_few
-from common.pipeline.table_fit import SchemaMismatch, TableFit
-from common.pipeline.ways import ByMerge, Directly, Task
+from common.delta import candidate_files as reach
+from common.delta.open_ledger import open_ledger, transaction
+from common.delta.pruning import bounds_by
+from common.engine.commit_metrics import Outcome, outcome
+from common.engine.materialized_batch import keep_few
+from common.engine.table_fit import SchemaMismatch, TableFit
+from common.merge.changes import changes_of
+from common.merge.strategies import ByMerge, Directly, Task
+from common.model.position import Position
+from common.operations.empty_table import create_table
 from common.settings.locations import location
+from common.spark.classify import with_fates
+from common.spark.decode.json import JsonDecoder
+from common.spark.validate.disposition import MERGE
 from tests.support.differences import EVENTS, Combination, as_number, combination
 from tests.support.records import records
 

@@ -12,25 +12,25 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from common.account.outcome import outcome
-from common.account.tally import AccountingError
-from common.divide.tombstone import DELETED
+from common.delta.candidate_files import Reach, reach
+from common.delta.lineage import LINEAGE, ORIGIN
+from common.delta.open_ledger import open_ledger, transaction
+from common.delta.pruning import condition_of
+from common.delta.transaction import DirectTransaction
+from common.engine.accounting import AccountingError
+from common.engine.commit_metrics import outcome
 from common.errors import StateError
-from common.jvm import java
-from common.ledger.delta import open_ledger, transaction
-from common.ledger.position import Position
 from common.merge import reach as reach_module
-from common.merge.bounds import condition_of
-from common.merge.origin import LINEAGE, ORIGIN
-from common.merge.reach import Reach, reach
-from common.merge.transaction import DirectTransaction
-from common.merge.upsert import upsert_of
-from common.pipeline import ways
-from common.pipeline.changes import Changes
-from common.pipeline.few import FEW_ROWS, planned_for
-from common.pipeline.ways import ByMerge, Directly, OnlyPosition, Task, Way
+from common.merge import strategies as ways
+from common.merge.changes import Changes
+from common.merge.delta_merge import upsert_of
+from common.merge.strategies import ByMerge, Directly, OnlyPosition, Task, Way
+from common.model.position import Position
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from common.spark.jvm import java
+from common.spark.small_queries import FEW_ROWS, planned_for
+from common.spark.validate.tombstone import DELETED
 from tests.support.bounds import bounds_of
 from tests.support.trial import pipeline
 

@@ -15,10 +15,10 @@ from common.drivers.batch_loop import BatchLoop, Patience
 from common.drivers.run import Run
 from common.drivers.start import start_from_table
 from common.drivers.stream import Stream, Trigger
+from common.engine import batch
+from common.engine.batch import Settling, TooManyBadRecords
+from common.engine.run_report import read_report
 from common.errors import StateError
-from common.pipeline import batch
-from common.pipeline.batch import Settling, TooManyBadRecords
-from common.pipeline.run_report import read_report
 from common.settings.environment import run_id
 from tests.support.trial import Trial, drained, event, pipeline
 

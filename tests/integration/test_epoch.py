@@ -3,9 +3,9 @@
 import pytest
 from delta.tables import DeltaTable
 
-from common.drivers.operator import Choice, act_on_epoch, act_on_proposal, at_choice, parse_duration, rewind_choice
+from common.delta.open_ledger import open_ledger
 from common.errors import AlluviumError, StateError, UsageError
-from common.ledger.delta import open_ledger
+from common.operations.rewind import Choice, act_on_epoch, act_on_proposal, at_choice, parse_duration, rewind_choice
 from tests.support.trial import Trial, event, pipeline
 
 

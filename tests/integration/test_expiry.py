@@ -7,9 +7,9 @@ from confluent_kafka import Producer
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from common.plan.broker import Topic
-from common.plan.expiry import ExpiryWatch
-from common.plan.offsets import Plan
+from common.kafka.retention_watch import ExpiryWatch
+from common.kafka.topic import Topic
+from common.model.offsets import Plan
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
 

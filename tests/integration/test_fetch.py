@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 
 from common.drivers import run
 from common.errors import StateError
-from common.plan import fetch
-from common.plan.broker import Topic
-from common.plan.offsets import Plan
-from common.read.few import fetched_rows
-from common.read.kafka import as_records, read_range
+from common.kafka import consumer as fetch
+from common.kafka.topic import Topic
+from common.model.offsets import Plan
+from common.spark.fetched import fetched_rows
+from common.spark.source import as_records, read_range
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
 

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from common.divide.fate import FATE, FATES, MERGE
-from common.divide.fold import fold, fold_held
-from common.read.kafka import RECORD_DDL
 from common.settings.pipeline import POSITION
+from common.spark.deduplicate import fold, fold_held
+from common.spark.source import RECORD_DDL
+from common.spark.validate.disposition import FATE, FATES, MERGE
 from tests.support.kinds import KINDS, NOON
 from tests.support.trial import pipeline
 

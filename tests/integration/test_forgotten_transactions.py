@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from common.drivers.operator import act_on_proposal, at_choice
 from common.errors import StateError
-from common.pipeline.base_load import load_base
-from common.pipeline.new_table import create_table
+from common.operations.base_load import load_base
+from common.operations.empty_table import create_table
+from common.operations.rewind import act_on_proposal, at_choice
 from common.settings.locations import location
 from tests.support.shares import first_each_time
 from tests.support.trial import Trial, event, pipeline

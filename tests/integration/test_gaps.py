@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from pyspark.sql import SparkSession
 
-from common.account.gaps import gaps_held, gaps_in_spark
-from common.plan.broker import Gaps, Topic
-from common.read.kafka import RECORD
+from common.engine.gaps import gaps_held, gaps_in_spark
+from common.kafka.topic import Gaps, Topic
+from common.spark.source import RECORD
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
 

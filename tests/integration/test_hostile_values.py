@@ -13,24 +13,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from structlog.testing import capture_logs
 
+from common.delta import file_skipping as kernel
+from common.delta.file_skipping import as_kernel_sees, file_of
+from common.delta.open_ledger import open_ledger, transaction
+from common.delta.pruning import Span
+from common.delta.quarantine import Quarantine
 from common.drivers import run
 from common.errors import StateError, UsageError
-from common.ledger.delta import open_ledger, transaction
-from common.ledger.position import Position
-from common.merge import kernel
 from common.merge import reach as reach_module
-from common.merge.bounds import Span
-from common.merge.kernel import as_kernel_sees, file_of
-from common.merge.quarantine import Quarantine
-from common.pipeline import compaction, ways
-from common.pipeline.base_load import load_base
-from common.pipeline.changes import Changes
-from common.pipeline.ways import ByMerge, Directly, Task
-from common.read import around
-from common.report.quarantine import print_records
-from common.session import settings
+from common.merge import strategies as ways
+from common.merge.changes import Changes
+from common.merge.strategies import ByMerge, Directly, Task
+from common.model.position import Position
+from common.operations import compaction
+from common.operations.base_load import load_base
+from common.present.quarantine import print_records
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from common.spark import overflow as around
+from common.spark.session import settings
 from tests.support.bounds import bounds_of
 from tests.support.shares import first_each_time
 from tests.support.trial import Trial, event, pipeline, tombstone

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from common.delta.jvm_lock import reference_to, take
+from common.delta.lock import commit_lock
 from common.errors import Locked
-from common.jvm import java, running_jvm
-from common.ledger.jvm_lock import reference_to, take
-from common.ledger.lock import commit_lock
 from common.settings.locations import Location, location
+from common.spark.jvm import java, running_jvm
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import pytest
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from common.drivers.new_table import create_or_compare
-from common.drivers.quarantine import Place, replay
+from common.delta.quarantine import Selection
+from common.delta.side_tables import WAITING
 from common.errors import UsageError
-from common.merge.quarantine import Selection
-from common.merge.side_tables import WAITING
-from common.pipeline import ways
-from common.pipeline.base_load import load_base
+from common.merge import strategies as ways
+from common.operations.base_load import load_base
+from common.operations.create_table import create_or_compare
+from common.operations.quarantine import Place, replay
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.trial import Trial, pipeline

@@ -11,19 +11,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from common.account.outcome import CommitMismatch
-from common.account.tally import AccountingError
-from common.account.times import StageTimes
-from common.decode.json import JsonDecoder
+from common.delta import side_tables
+from common.delta.ledger import Ledger
 from common.drivers.start import Inputs, Start, start_from_table
-from common.ledger.ledger import Ledger
-from common.merge import side_tables
-from common.merge.upsert import by_sequence
-from common.pipeline import batch, judge, questions, ways
-from common.plan.broker import Topic
-from common.plan.offsets import Plan
-from common.read.kafka import read_range
+from common.engine import batch
+from common.engine import materialized_batch as questions
+from common.engine.accounting import AccountingError
+from common.engine.commit_metrics import CommitMismatch
+from common.engine.stage_timer import StageTimes
+from common.kafka.topic import Topic
+from common.merge import strategies as ways
+from common.merge.delta_merge import by_sequence
+from common.model.offsets import Plan
 from common.settings.pipeline import Pipeline
+from common.spark import classify as judge
+from common.spark.decode.json import JsonDecoder
+from common.spark.source import read_range
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from common.drivers.operator import act_on_proposal, at_choice
+from common.delta.open_ledger import TXN_APP_ID, TXN_VERSION, USER_METADATA
+from common.engine.run_report import read_report
 from common.errors import StateError
-from common.ledger.delta import TXN_APP_ID, TXN_VERSION, USER_METADATA
-from common.pipeline import ways
-from common.pipeline.run_report import read_report
+from common.merge import strategies as ways
+from common.operations.rewind import act_on_proposal, at_choice
 from common.settings.environment import run_id
 from tests.support.trial import Trial, event
 

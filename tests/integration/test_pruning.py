@@ -11,12 +11,12 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from common.delta.file_skipping import File, Kernel
+from common.delta.pruning import SPANS, Bound, condition_of, undeclared_keys
+from common.delta.transaction import DirectTransaction
+from common.engine.run_report import Files, read_report
 from common.errors import ConfigurationError, StateError
-from common.merge.bounds import SPANS, Bound, condition_of, undeclared_keys
-from common.merge.kernel import File, Kernel
-from common.merge.transaction import DirectTransaction
-from common.pipeline.expressions import check_expressions
-from common.pipeline.run_report import Files, read_report
+from common.spark.expressions import check_expressions
 from tests.support.bounds import bounds_of, spreads_of
 from tests.support.trial import Trial, event, pipeline, tombstone
 

@@ -3,8 +3,8 @@
 import pytest
 from delta.tables import DeltaTable
 
-from common.drivers.maintenance import purge_deleted_keys
-from common.pipeline.purge import needed_seconds
+from common.operations.maintenance import purge_deleted_keys
+from common.operations.purge import needed_seconds
 from tests.support.trial import Trial, event, pipeline, tombstone
 
 LONG_AGO = "timestamp '2020-01-01 00:00:00'"

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F
 
-from common.drivers.quarantine import Place, discard, open_quarantine, replay, selected_rows, selection_of
+from common.delta.open_ledger import open_ledger
+from common.delta.quarantine import Quarantine, Selection
+from common.delta.side_tables import WAITING
 from common.errors import UsageError
-from common.ledger.delta import open_ledger
-from common.merge.quarantine import Quarantine, Selection
-from common.merge.side_tables import WAITING
-from common.pipeline.replay import Replayer
-from common.report.quarantine import print_records, print_summary
+from common.operations.quarantine import Place, discard, open_quarantine, replay, selected_rows, selection_of
+from common.operations.replay import Replayer
+from common.present.quarantine import print_records, print_summary
 from tests.support.commands import clean_environment, complaints, run
 from tests.support.trial import Trial, event, pipeline
 

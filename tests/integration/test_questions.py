@@ -6,13 +6,13 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
-from common import ask
-from common.ask import Watch, in_words
-from common.decode.json import JsonDecoder
+from common.engine import materialized_batch as questions
+from common.engine.materialized_batch import Keep, keep_few, keep_many, kept_in_spark
 from common.errors import TryLater
-from common.pipeline import questions
-from common.pipeline.judge import with_fates
-from common.pipeline.questions import Keep, keep_few, keep_many, kept_in_spark
+from common.spark import queries as ask
+from common.spark.classify import with_fates
+from common.spark.decode.json import JsonDecoder
+from common.spark.queries import Watch, in_words
 from tests.support.records import records
 from tests.support.trial import pipeline
 

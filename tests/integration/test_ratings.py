@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from pyspark.sql import SparkSession
 
+from common.delta.quarantine import Selection
+from common.delta.side_tables import WAITING
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.quarantine import Place, replay
 from common.errors import ConfigurationError, RegistryUnreachable, StateError
-from common.merge.quarantine import Selection
-from common.merge.side_tables import WAITING
+from common.operations.quarantine import Place, replay
 from common.produce.ratings import to_records
 from common.registry import client
 from datasets.ratings.events import DAY, Event, events

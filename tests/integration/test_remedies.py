@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from delta.tables import DeltaTable
 
+from common.delta.feed_readers import Reader, Readers
+from common.delta.open_ledger import open_ledger
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.operator import begin_epoch
 from common.drivers.start import resolve_inputs, start_from_table
 from common.errors import AlluviumError, BrokerUnreachable, RegistryUnreachable, StateError, TopicMissing
-from common.ledger.delta import open_ledger
-from common.ledger.readers import Reader, Readers
-from common.pipeline.base_load import load_base
-from common.pipeline.epoch import propose_epoch
-from common.plan.broker import Topic
+from common.kafka.topic import Topic
+from common.operations.base_load import load_base
+from common.operations.epoch import propose_epoch
+from common.operations.rewind import begin_epoch
 from common.registry.client import Client
 from common.settings.locations import location
 from common.settings.remedies import forget
@@ -268,29 +268,29 @@ def forgetful_table(desk: Desk) -> list[str]:
 # By the function that raises: the situation it is for, and for each command that it then prints, whether that mends the
 # situation, so that the same command succeeds afterwards; others replace the command, or show what to correct in it.
 SITUATIONS: list[tuple[str, Situation, tuple[bool, ...]]] = [
-    ("common.plan.offsets:refuse_vanished", vanished_partition, (True,)),
-    ("common.plan.offsets:refuse_loss", lost_records, (True,)),
-    ("common.plan.offsets:refuse_overrun", position_behind_the_end, (True,)),
+    ("common.model.offsets:refuse_vanished", vanished_partition, (True,)),
+    ("common.model.offsets:refuse_loss", lost_records, (True,)),
+    ("common.model.offsets:refuse_overrun", position_behind_the_end, (True,)),
     ("common.drivers.resume:refuse_other_topic", recreated_topic, (True,)),
-    ("common.pipeline.batch:refuse_recreated", recreated_while_running, (True,)),
-    ("common.ledger.ledger:_refuse_without_position", table_of_a_stranger, (True, True)),
-    ("common.ledger.ledger:_refuse_without_position", table_of_another_pipeline, (False, True)),
-    ("common.pipeline.adoption:refuse_foreign_table", epoch_on_the_table_of_another, (True,)),
-    ("common.pipeline.table_fit:refuse_unfit", append_only, (True,)),
-    ("common.pipeline.table_fit:refuse_unknown_columns", constraint_on_a_column_of_others, (True,)),
-    ("common.ledger.commits:_refuse_forgetful", forgetful_table, (True,)),
-    ("common.ledger.ledger:_copied", expired_log, (True, True)),
-    ("common.ledger.ledger:_refuse_replaced", restored, (True,)),
-    ("common.ledger.ledger:_refuse_replaced", overwritten, (True, True)),
+    ("common.engine.batch:refuse_recreated", recreated_while_running, (True,)),
+    ("common.delta.ledger:_refuse_without_position", table_of_a_stranger, (True, True)),
+    ("common.delta.ledger:_refuse_without_position", table_of_another_pipeline, (False, True)),
+    ("common.operations.adoption:refuse_foreign_table", epoch_on_the_table_of_another, (True,)),
+    ("common.engine.table_fit:refuse_unfit", append_only, (True,)),
+    ("common.engine.table_fit:refuse_unknown_columns", constraint_on_a_column_of_others, (True,)),
+    ("common.delta.log:_refuse_forgetful", forgetful_table, (True,)),
+    ("common.delta.ledger:_copied", expired_log, (True, True)),
+    ("common.delta.ledger:_refuse_replaced", restored, (True,)),
+    ("common.delta.ledger:_refuse_replaced", overwritten, (True, True)),
     ("common.settings.locations:require_delta_table", no_table, (True, True)),
-    ("common.pipeline.epoch:offsets_of_rows", epoch_at_the_table_of_another_topic, (True, True)),
-    ("common.pipeline.base_load:refuse_existing", loaded_twice, (False,)),
+    ("common.operations.epoch:offsets_of_rows", epoch_at_the_table_of_another_topic, (True, True)),
+    ("common.operations.base_load:refuse_existing", loaded_twice, (False,)),
     ("common.settings.locations:require_parquet", no_parquet, (False,)),
-    ("common.drivers.quarantine:refuse_empty", reason_of_no_row, (False,)),
-    ("common.drivers.quarantine:selection_of", unknown_state, (False,)),
-    ("common.pipeline.retention:refuse_unsafe", short_retention, (False,)),
-    ("common.pipeline.retention:refuse_unread", unread_versions, (False,)),
-    ("common.drivers.operator:choose", offset_that_is_not_there, (False,)),
+    ("common.operations.quarantine:refuse_empty", reason_of_no_row, (False,)),
+    ("common.operations.quarantine:selection_of", unknown_state, (False,)),
+    ("common.operations.retention:refuse_unsafe", short_retention, (False,)),
+    ("common.operations.retention:refuse_unread", unread_versions, (False,)),
+    ("common.operations.rewind:choose", offset_that_is_not_there, (False,)),
 ]
 LONG = pytest.mark.long
 # Tried each time; the others are printed by the same few functions.
@@ -318,8 +318,8 @@ CASES = [
 ]
 # Of the services, which are processes of their own.
 SERVICES = {
-    "common.plan.broker:_translate",
-    "common.plan.broker:_unreachable",
+    "common.kafka.topic:_translate",
+    "common.kafka.topic:_unreachable",
     "common.registry.client:_unreachable",
     "kafka_docker.embedded.broker:_translated",
     "kafka_docker.embedded.connect:start",
@@ -345,7 +345,7 @@ def test_a_remedy_works_as_printed(
 
 
 def test_every_command_that_is_printed_has_been_tried() -> None:
-    replay = "common.pipeline.replay:refuse_keys_of_two_partitions"
+    replay = "common.operations.replay:refuse_keys_of_two_partitions"
     assert {site for site, _, _ in SITUATIONS} | SERVICES | {replay} == set(sites())
 
 

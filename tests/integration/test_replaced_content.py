@@ -10,9 +10,9 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from common.delta.log import Commits
+from common.delta.open_ledger import open_ledger
 from common.errors import StateError
-from common.ledger.commits import Commits
-from common.ledger.delta import open_ledger
 
 PIPELINE = "trial"
 ROW = pa.table({"id": pa.array([9], pa.int64()), "part": ["a"], "degrees": [9.0]})

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from common.engine.run_report import json_schema, read_report
 from common.errors import ConfigurationError, StateError
-from common.pipeline.run_report import json_schema, read_report
 from tests.support.commands import ROOT
 from tests.support.trial import Trial, event, pipeline
 

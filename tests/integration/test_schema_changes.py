@@ -8,12 +8,12 @@ from delta.tables import DeltaTable
 from pyspark.sql import functions as F
 
 import jobs.alter_table
-from common.drivers.announce import print_plan
-from common.drivers.quarantine import Place, replay
+from common.delta.quarantine import Selection
+from common.engine.table_fit import SchemaMismatch
+from common.engine.table_keys import UnclearKeys
 from common.errors import TryLater
-from common.merge.quarantine import Selection
-from common.pipeline.table_fit import SchemaMismatch
-from common.pipeline.table_keys import UnclearKeys
+from common.operations.quarantine import Place, replay
+from common.present.console import print_plan
 from common.settings.pipeline import Pipeline
 from tests.support.trial import Trial, event, pipeline
 

@@ -12,14 +12,14 @@ from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from common.pipeline.base_load import load_base
-from common.plan.broker import Topic
-from common.plan.offsets import Plan
-from common.read.kafka import read_range, read_stream
-from common.settings.access import access
+from common.kafka.topic import Topic
+from common.model.offsets import Plan
+from common.operations.base_load import load_base
+from common.settings.kafka_security import access
 from common.settings.locations import location
 from common.settings.pipeline import Kafka as Settings
 from common.settings.pipeline import read_pipeline
+from common.spark.source import read_range, read_stream
 from kafka_docker.embedded import process_table
 from kafka_docker.embedded.kafka import Kafka
 from tests.support.broker import Broker

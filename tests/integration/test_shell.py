@@ -9,8 +9,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.errors import UsageError
-from common.jvm import java
-from common.settings.catalog import chosen_table, named_tables
+from common.settings.table_paths import chosen_table, named_tables
+from common.spark.jvm import java
 from tests.support.commands import ROOT, clean_environment, run
 from tests.support.pipeline_files import PIPELINE_AT
 
@@ -21,8 +21,8 @@ spark.sql("SELECT count(*) AS turned_away FROM movie_ratings_quarantine").show()
 # With the class path of every job: Kernel needs a class beside Spark's own to read a checkpoint.
 OF_A_CHECKPOINT = """\
 from pyspark.sql import types as T
-from common.merge.bounds import Bound, Span
-from common.merge.kernel import Kernel
+from common.delta.pruning import Bound, Span
+from common.delta.file_skipping import Kernel
 print("candidates:", len(list(Kernel(spark, "{}").files(0, [Bound("id", T.LongType(), [Span(2, 2)], or_null=False)]))))
 """
 

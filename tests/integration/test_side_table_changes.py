@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from delta.tables import DeltaTable
 
-from common.drivers.maintenance import purge_deleted_keys
-from common.drivers.operator import act_on_proposal, at_choice
-from common.drivers.quarantine import Place, replay
-from common.merge.quarantine import Selection
-from common.merge.side_tables import WAITING
-from common.pipeline.base_load import load_base
+from common.delta.quarantine import Selection
+from common.delta.side_tables import WAITING
+from common.operations.base_load import load_base
+from common.operations.maintenance import purge_deleted_keys
+from common.operations.quarantine import Place, replay
+from common.operations.rewind import act_on_proposal, at_choice
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.shares import first_each_time

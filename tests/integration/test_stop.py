@@ -10,12 +10,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from common import stop
+from common.delta.lock import commit_lock
 from common.drivers.batch_loop import BatchLoop, Patience
 from common.drivers.stream import Stream, Trigger
-from common.ledger.lock import commit_lock
-from common.pipeline import batch, commit
-from common.pipeline.run_report import Report, read_report
-from common.session import cancel_jobs
+from common.engine import batch, commit
+from common.engine.run_report import Report, read_report
+from common.spark.session import cancel_jobs
 from tests.support.trial import Trial, drained, event, pipeline
 
 

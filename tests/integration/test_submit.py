@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.pipeline.base_load import load_base
-from common.pipeline.run_report import read_report
+from common.engine.run_report import read_report
+from common.operations.base_load import load_base
 from common.settings.locations import location
 from common.settings.pipeline import read_pipeline
 from kafka_docker.embedded.ports import free_port

@@ -11,11 +11,11 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.drivers.maintenance import checkpoint_tables, vacuum_tables
+from common.delta.feed_readers import Reader, Readers
+from common.engine import commit
 from common.errors import StateError, UsageError
-from common.ledger.readers import Reader, Readers
-from common.pipeline import commit
-from common.pipeline.retention import parse_hours
+from common.operations.maintenance import checkpoint_tables, vacuum_tables
+from common.operations.retention import parse_hours
 from common.settings.locations import Location, location
 from tests.support.aging import age
 from tests.support.trial import Trial, event, pipeline

@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 
 from common.drivers import warm_up
 from common.drivers.warm_up import ROUNDS
+from common.engine.batch import BatchResult
 from common.errors import StateError
-from common.pipeline.batch import BatchResult
 from tests.support.trial import Trial, event
 
 

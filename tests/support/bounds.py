@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from common.ask import ask
-from common.merge.bounds import Bound, Spread, bounds_by, kinds_of, spans_of, spread_held, spread_told
+from common.delta.pruning import Bound, Spread, bounds_by, kinds_of, spans_of, spread_held, spread_told
 from common.settings.pipeline import Pipeline
+from common.spark.queries import ask
 
 
 def bounds_of(changes: DataFrame, pipeline: Pipeline) -> list[Bound]:

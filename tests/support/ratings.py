@@ -7,14 +7,14 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from common.delta.open_ledger import open_ledger
 from common.drivers.batch_loop import BatchLoop
 from common.drivers.start import Inputs, start_from_table
 from common.drivers.stream import Stream
-from common.ledger.delta import open_ledger
-from common.ledger.position import Position
-from common.pipeline.base_load import load_base
-from common.pipeline.run_report import Counts, read_report
-from common.plan.broker import Topic
+from common.engine.run_report import Counts, read_report
+from common.kafka.topic import Topic
+from common.model.position import Position
+from common.operations.base_load import load_base
 from common.produce.ratings import Serialize, serializers, to_records
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline, read_pipeline

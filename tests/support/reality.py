@@ -14,16 +14,16 @@ from delta.tables import DeltaTable
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 
-from common.drivers import operator
-from common.drivers.operator import Choice, act_on_proposal, at_choice, rewind_choice
+from common.delta.format.log_entry import parse_commit
+from common.delta.ledger import Ledger
 from common.drivers.start import Inputs
+from common.engine import batch, commit
 from common.errors import AlluviumError
-from common.ledger.ledger import Ledger
-from common.ledger.log_entry import parse_commit
-from common.merge.upsert import append_nothing
-from common.pipeline import batch, commit
-from common.pipeline.base_load import load_base
-from common.plan.broker import Topic
+from common.kafka.topic import Topic
+from common.merge.delta_merge import append_nothing
+from common.operations import rewind as operator
+from common.operations.base_load import load_base
+from common.operations.rewind import Choice, act_on_proposal, at_choice, rewind_choice
 from common.settings.locations import location
 from tests.support.broker import Broker
 from tests.support.protocol import (

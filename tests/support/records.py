@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
-from common.decode.json import JsonDecoder
-from common.divide.fold import fold
-from common.pipeline.judge import with_fates
 from common.settings.pipeline import Pipeline
+from common.spark.classify import with_fates
+from common.spark.decode.json import JsonDecoder
+from common.spark.deduplicate import fold
 
 NOON = datetime(2023, 1, 10, 12, tzinfo=UTC)
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"

@@ -4,14 +4,16 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from common.drivers import operator, resume
+from common.delta.format.log_entry import Commit, parse_commit
+from common.delta.ledger import Ledger
+from common.drivers import resume
+from common.engine import batch, commit
 from common.errors import StateError
-from common.ledger.ledger import Ledger
-from common.ledger.log_entry import Commit, parse_commit
-from common.ledger.position import Position, first_position
-from common.pipeline import batch, commit, epoch
-from common.plan import offsets
-from common.plan.offsets import Available, Plan
+from common.model import offsets
+from common.model.offsets import Available, Plan
+from common.model.position import Position, first_position
+from common.operations import epoch
+from common.operations import rewind as operator
 from tests.support.protocol import (
     AFTER_COPY,
     ANSWER_LOST,
@@ -29,7 +31,7 @@ PIPELINE = "trial"
 
 
 class SimulatedTopic:
-    """Answers as common.plan.broker.Topic does."""
+    """Answers as common.kafka.topic.Topic does."""
 
     name = "readings"
 
@@ -111,7 +113,7 @@ class SimulatedLog:
 
 
 class SimulatedCopies(dict[str, str]):
-    """Answers as common.ledger.files.Files does."""
+    """Answers as common.delta.small_files.Files does."""
 
     def names(self) -> list[str]:
         return sorted(self)

@@ -8,15 +8,15 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from common.delta.open_ledger import open_ledger
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.operator import act_on_proposal, at_choice
 from common.drivers.start import Inputs, Start, start_from_table
 from common.drivers.stream import Stream, Trigger
-from common.ledger.delta import open_ledger
-from common.ledger.position import Position
-from common.pipeline.base_load import load_base
-from common.plan.broker import Topic
-from common.settings.access import access
+from common.kafka.topic import Topic
+from common.model.position import Position
+from common.operations.base_load import load_base
+from common.operations.rewind import act_on_proposal, at_choice
+from common.settings.kafka_security import access
 from common.settings.locations import Location, location
 from common.settings.pipeline import Pipeline
 from tests.support.broker import Broker

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from common.decode.avro import AvroDecoder
-from common.decode.avro_reader import Reader
-from common.decode.avro_writers import Writers
 from common.errors import ConfigurationError
-from common.pipeline.judge import with_fates
 from common.registry.client import Client
 from common.registry.subject import Registered, Subject
 from common.settings.pipeline import Pipeline
+from common.spark.classify import with_fates
+from common.spark.decode.avro import AvroDecoder
+from common.spark.decode.avro_reader import Reader
+from common.spark.decode.avro_writers import Writers
 from tests.support.avro import datum, field, framed, logical, message, record
 from tests.support.records import records
 

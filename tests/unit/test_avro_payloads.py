@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from common.decode.avro import AvroDecoder
-from common.decode.avro_reader import Reader
-from common.decode.avro_writers import Writers
-from common.pipeline.judge import with_fates
 from common.registry.client import Client
 from common.registry.subject import Registered, Subject
 from common.settings.pipeline import Pipeline
+from common.spark.classify import with_fates
+from common.spark.decode.avro import AvroDecoder
+from common.spark.decode.avro_reader import Reader
+from common.spark.decode.avro_writers import Writers
 from tests.support.avro_oracle import Known, judge
 from tests.support.avro_payloads import COLUMNS, FOREIGN, MAX_BYTES, REFUSED, payloads, read_as, schemas
 from tests.support.records import records

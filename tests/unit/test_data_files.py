@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import types as T
 
-from common.merge.by_hand import write
-from common.merge.data_files import Room, escaped, rows_of, write_file
-from common.merge.kernel import File
-from common.merge.plain import NotPlainError, PlainTable, indexed, plain_table
-from common.merge.statistics import statistics_of
+from common.delta.file_skipping import File
+from common.delta.format.file_stats import statistics_of
+from common.delta.format.parquet_files import Room, escaped, rows_of, write_file
+from common.delta.format.table_features import NotPlainError, PlainTable, indexed, plain_table
+from common.merge.driver_rewrite import write
 
 TIME = pa.timestamp("us", tz="UTC")
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

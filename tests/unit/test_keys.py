@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.errors import UsageError
-from common.merge.upsert import merge_latest, upsert_of
-from common.pipeline.base_load import load_base
+from common.merge.delta_merge import merge_latest, upsert_of
+from common.operations.base_load import load_base
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.records import records, with_fates_of_json

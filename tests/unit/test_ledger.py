@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from common.ledger.ledger import Ledger
-from common.ledger.log_entry import Commit
-from common.ledger.position import Position, first_position
+from common.delta.format.log_entry import Commit
+from common.delta.ledger import Ledger
+from common.model.position import Position, first_position
 from tests.support.simulation import PIPELINE, SimulatedCopies, SimulatedLog
 
 VERSIONS = 3000

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from common.delta.lock import commit_lock, job_lock
 from common.errors import Locked
-from common.ledger.lock import commit_lock, job_lock
 from common.settings.locations import location
 
 HOLD = """\
 import sys
-from common.ledger import lock
+from common.delta import lock
 from common.settings.locations import location
 with getattr(lock, sys.argv[1])(location(sys.argv[2])):
     print("held", flush=True)

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from common.pipeline.few import FEW_RECORDS, planned_for
 from common.settings.pipeline import Pipeline
+from common.spark.small_queries import FEW_RECORDS, planned_for
 from tests.support.nested_payloads import COLUMNS, MAX_BYTES, payloads
 from tests.support.oracle import Number, Wrong, column_value, depth, members, raw_members, scalars
 from tests.support.records import records, with_fates_of_json

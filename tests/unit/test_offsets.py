@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import StateError
-from common.plan.offsets import Available, Plan, fair_share, from_json, plan, plans_around, starting_offsets, to_json
+from common.model.offsets import Available, Plan, fair_share, from_json, plan, plans_around, starting_offsets, to_json
 
 
 def test_an_epoch_begins_at_the_first_record_there_is() -> None:

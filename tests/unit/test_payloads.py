@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from common.decode.json import json_verdicts
-from common.divide.fate import pipeline_verdicts
-from common.pipeline.few import FEW_RECORDS, planned_for
 from common.settings.pipeline import Pipeline
+from common.spark.decode.json import json_verdicts
+from common.spark.small_queries import FEW_RECORDS, planned_for
+from common.spark.validate.disposition import pipeline_verdicts
 from tests.support.oracle import Contract, Judgement, judge
 from tests.support.payloads import ANY, COLUMNS, KINDS, MAX_BYTES, Payload, payloads
 from tests.support.records import NOON, records, with_fates_of_json

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from common.pipeline.expressions import check_expressions
+from common.settings.base import Section
 from common.settings.documentation import DOCUMENT, in_order, keys_of, regenerated, whole_file
 from common.settings.kinds import KINDS
 from common.settings.pipeline import Pipeline, kind, read_pipeline
-from common.settings.section import Section
+from common.spark.expressions import check_expressions
 from tests.support.commands import ROOT
 from tests.support.records import records, with_fates_of_json
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from common.delta.ledger import Ledger
 from common.drivers import resume
-from common.ledger.ledger import Ledger
-from common.ledger.position import Position
-from common.plan import offsets
-from common.plan.offsets import Available, Offsets
+from common.model import offsets
+from common.model.offsets import Available, Offsets
+from common.model.position import Position
 from tests.support.protocol import ProtocolMachine, Record, TopicTruth
 from tests.support.simulation import SimulatedWorld
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from common.account.tally import AccountingError, check_plan
 from common.drivers.resume import is_settled
+from common.engine.accounting import AccountingError, check_plan
 from common.errors import StateError
-from common.ledger.position import Position, first_position
-from common.plan.offsets import Offsets, Plan
+from common.model.offsets import Offsets, Plan
+from common.model.position import Position, first_position
 
 
 def at(offsets: Offsets) -> Position:

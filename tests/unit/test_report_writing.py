@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from common.account.outcome import FilesTouched, Outcome
-from common.ledger.position import Position
-from common.pipeline import run_report
-from common.pipeline.batch import BatchResult
-from common.pipeline.commit import Committed
-from common.pipeline.run_report import WRITTEN_AT_ONCE, RunReport, read_report, remove_oldest
-from common.plan.offsets import Plan
+from common.engine import run_report
+from common.engine.batch import BatchResult
+from common.engine.commit import Committed
+from common.engine.commit_metrics import FilesTouched, Outcome
+from common.engine.run_report import WRITTEN_AT_ONCE, RunReport, read_report, remove_oldest
+from common.model.offsets import Plan
+from common.model.position import Position
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import types as T
 
-from common.merge.side_fields import column_of, field_for
+from common.delta.side_fields import column_of, field_for
 
 STORED = (
     T.StructType()

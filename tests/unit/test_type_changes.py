@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from common.jvm import java, scala_object
-from common.merge.type_changes import holds, widens
+from common.delta.type_changes import holds, widens
+from common.spark.jvm import java, scala_object
 
 KINDS = ["tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "string", "boolean", "binary"]
 DECIMALS = [f"decimal({digits})" for digits in ("3,0", "10,0", "10,2", "12,2", "12,4", "19,0", "20,0", "38,18")]

@@ -1,0 +1,97 @@
+"""Where a row comes from: the record's place, and the transaction that read it; and which of two came later.
+
+With `lineage = true` each row of the table keeps it, in a struct of its own. A base row has a transaction and no place.
+A row without any is of unknown origin: it was written before lineage was declared.
+"""
+
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from common.delta.format.table_features import INDEXED, INDEXED_BY_NAME, INDEXED_COLUMNS, arrow_schema, leaves
+from common.delta.sql_text import quoted
+from common.model.position import Position
+from common.settings.pipeline import Pipeline
+from common.spark.source import RECORD
+
+LINEAGE = "_alluvium"
+ORIGIN = T.StructType(
+    [
+        T.StructField("topic", T.StringType()),
+        T.StructField("topic_id", T.StringType()),
+        T.StructField("partition", T.IntegerType()),
+        T.StructField("offset", T.LongType()),
+        T.StructField("epoch", T.IntegerType()),
+        T.StructField("seq", T.LongType()),
+    ]
+)
+
+
+def origin(position: Position) -> Column:
+    """Of a record that `position`'s transaction read."""
+    place = [F.col(f"{RECORD}.{name}") for name in ("topic", "partition", "offset")]
+    return _origin(place[0], F.lit(position.topic_id), *place[1:], F.lit(position.epoch), F.lit(position.seq))
+
+
+def origin_held(records: pa.ChunkedArray, position: Position) -> pa.Array:
+    """The same for records that this process holds."""
+    found = records.combine_chunks()
+    ours = {"topic_id": position.topic_id, "epoch": position.epoch, "seq": position.seq}
+    fields = list(arrow_schema(ORIGIN))
+    values = [
+        pa.repeat(pa.scalar(ours[name], kind), len(found)) if name in ours else found.field(name).cast(kind)
+        for name, kind in ((field.name, field.type) for field in fields)
+    ]
+    return pa.StructArray.from_arrays(values, fields=fields)
+
+
+def base_origin(position: Position) -> Column:
+    """Of a row that came from no topic: older than whatever its epoch read later."""
+    nothing = F.lit(None)
+    return _origin(nothing, nothing, nothing, nothing, F.lit(position.epoch), F.lit(position.seq))
+
+
+def _origin(*values: Column) -> Column:
+    named = [value.cast(field.dataType).alias(field.name) for field, value in zip(ORIGIN, values, strict=True)]
+    return F.struct(*named).cast(ORIGIN)
+
+
+def is_later(one: str, other: str) -> str:
+    """SQL: `one` came after `other`. In one partition the offset tells, also when it was read again under a new epoch;
+    otherwise the transaction does, because batches arrive in order. Null where either is unknown."""
+    same_log = f"({one}.topic_id = {other}.topic_id AND {one}.partition = {other}.partition)"
+    later_read = f"struct({one}.epoch, {one}.seq) > struct({other}.epoch, {other}.seq)"
+    known = f"{one}.epoch IS NOT NULL AND {other}.epoch IS NOT NULL"
+    return f"CASE WHEN {same_log} THEN {one}.offset > {other}.offset WHEN {known} THEN {later_read} END"
+
+
+def has_lineage(table: DeltaTable) -> bool:
+    return LINEAGE in table.toDF().columns
+
+
+def ensure_lineage(spark: SparkSession, path: str, pipeline: Pipeline) -> None:
+    """The column for a table that was loaded without it; its rows are of unknown origin until an event changes them.
+
+    The property goes first: killed between the two, the next run adds the column without statistics all the same.
+    """
+    if not pipeline.target.lineage or has_lineage(DeltaTable.forPath(spark, path)):
+        return
+    rows = spark.read.format("delta").load(path)
+    table = f"delta.{quoted(path)}"
+    details = DeltaTable.forPath(spark, path).detail().select("partitionColumns", "properties").first()
+    assert details is not None  # noqa: S101  a table has exactly one
+    wanted = without_statistics(rows, details["partitionColumns"], details["properties"])
+    for name, value in wanted.items():
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{name}' = '{value}')")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({LINEAGE} {ORIGIN.simpleString()})")
+
+
+def without_statistics(rows: DataFrame, partition_by: list[str], properties: dict[str, str]) -> dict[str, str]:
+    """Properties by which a column that comes after those of `rows` gets no statistics: nobody looks for rows by it.
+    What the owner has said about statistics himself stands."""
+    if INDEXED in properties or INDEXED_BY_NAME in properties:
+        return {}
+    own = sum(leaves(field.dataType) for field in rows.schema if field.name not in partition_by)
+    return {INDEXED: str(min(own, INDEXED_COLUMNS))}

@@ -1,0 +1,104 @@
+"""Locks between processes: Delta guards its log on a local file system only inside one JVM."""
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import structlog
+
+from common import stop
+from common.delta.jvm_lock import jvm_lock
+from common.errors import Locked
+from common.settings.environment import run_id
+from common.settings.locations import Location, is_delta_table
+
+log = structlog.get_logger()
+COMMIT_WAIT_SECONDS = 600.0
+POLL_SECONDS = 0.1
+
+
+@contextmanager
+def job_lock(table: Location) -> Iterator[None]:
+    """Held for a job's life; a second job on the same table gives up at once, naming the owner."""
+    if table.local is None:
+        log.warning("no lock on this file system: run one driver a table", table=str(table))
+        yield
+        return
+    with _held(table.local / "_alluvium" / "job.lock", table):
+        try:
+            yield
+        finally:
+            if not is_delta_table(table):
+                _remove_traces(table.local, "job.lock")
+
+
+@contextmanager
+def commit_lock(table: Location, wait_seconds: float = COMMIT_WAIT_SECONDS) -> Iterator[None]:
+    """Held for one write phase, or for one chunk of maintenance: so maintenance runs beside a stream, and neither makes
+    the other's commit fail. Waited for, with a bound.
+
+    Python and the JVM hold a lock each: if one of the two is killed, nobody else commits while the other still might.
+    """
+    if table.local is None:
+        yield
+        return
+    folder = table.local / "_alluvium"
+    with _held(folder / "commit.lock", table, wait_seconds):
+        try:
+            with jvm_lock(folder / "jvm.lock", table, wait_seconds):
+                yield
+        finally:
+            if not is_delta_table(table):
+                _remove_traces(table.local, "commit.lock", "jvm.lock")
+
+
+@contextmanager
+def _held(path: Path, table: Location, wait_seconds: float = 0) -> Iterator[None]:
+    until = time.monotonic() + wait_seconds
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+") as file:
+            _take(file, table, until)
+            # A failed base load removes its lock file with the folder: what we hold may be nobody's any more.
+            if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+                yield
+                return
+
+
+def _take(file: IO[str], table: Location, until: float) -> None:
+    while not _taken(file):
+        if time.monotonic() >= until:
+            raise Locked(f"{table} is in use by {_owner(file)}", "wait for it to finish, or stop it")
+        stop.check()
+        time.sleep(POLL_SECONDS)
+    file.truncate(0)
+    file.write(f"{run_id()}, process {os.getpid()} on {socket.gethostname()}")
+    file.flush()
+
+
+def _taken(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _remove_traces(folder: Path, *locks: str) -> None:
+    """A load that failed leaves nothing: its locks go, and each folder that is empty without them."""
+    for name in locks:
+        (folder / "_alluvium" / name).unlink(missing_ok=True)
+    for emptied in (folder / "_alluvium", folder):
+        if emptied.is_dir() and not any(emptied.iterdir()):
+            emptied.rmdir()
+
+
+def _owner(file: IO[str]) -> str:
+    file.seek(0)
+    age = time.time() - Path(file.name).stat().st_mtime
+    return f"{file.read().strip() or 'another process'}, for {age:.0f} s"

@@ -1,0 +1,134 @@
+"""The quarantine of one pipeline and table: what waits in it, what became of the rest, and the marks that say so.
+
+A replay first claims its rows, with its number and the state that it will give them; then it commits to the table under
+that number; then the claim becomes the state. Killed in between, the table's log says which of the two it is: a claim
+whose replay was committed counts as the state, any other counts as nothing.
+"""
+
+from dataclasses import dataclass
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from common.delta.ledger import Ledger
+from common.delta.lineage import LINEAGE
+from common.delta.side_tables import QUARANTINE_TABLE, REPLAY_COLUMNS, WAITING, is_provisional
+from common.settings.locations import Location, beside
+from common.spark.validate.timestamps import readable
+
+REPLAYED = "replayed"
+FOLDED = "folded"
+SUPERSEDED = "superseded"
+LATE = "late"
+SKIPPED = "skipped"
+DISCARDED = "discarded"
+STATES = (WAITING, REPLAYED, FOLDED, SUPERSEDED, LATE, SKIPPED, DISCARDED)
+IDENTITY = ("epoch", "seq", "partition", "offset")
+# What a quarantine of an older version does not have.
+LATER_COLUMNS = {**REPLAY_COLUMNS, "topic_id": "string"}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Rows of the quarantine by what is known of them; what is not said does not matter."""
+
+    reason: str | None = None
+    state: str | None = None
+    partition: int | None = None
+    offsets: tuple[int, int] | None = None
+
+    def condition(self) -> Column:
+        found = F.lit(True)  # noqa: FBT003
+        for name in ("reason", "state", "partition"):
+            if (value := getattr(self, name)) is not None:
+                found = found & (F.col(name) == value)
+        return found if self.offsets is None else found & F.col("offset").between(*self.offsets)
+
+    def said(self) -> str:
+        """The options by which it was made."""
+        offsets = None if self.offsets is None else "-".join(str(offset) for offset in sorted(set(self.offsets)))
+        options = {"--reason": self.reason, "--state": self.state, "--partition": self.partition, "--offset": offsets}
+        return " ".join(f"{name} {value}" for name, value in options.items() if value is not None)
+
+
+def quarantine_path(table: Location) -> Location:
+    return beside(table, QUARANTINE_TABLE)
+
+
+class Quarantine:
+    """Rows of this pipeline and table whose transaction was committed; others are nobody's."""
+
+    def __init__(self, spark: SparkSession, table: Location, ledger: Ledger) -> None:
+        self._spark = spark
+        self._ledger = ledger
+        self._path = quarantine_path(table).uri
+
+    def rows(self) -> DataFrame:
+        """With the state that counts, whether or not a replay lived to write it down."""
+        stored = self._table.toDF()
+        rows = stored.withColumns(missing_columns(stored)).where(self._is_ours())
+        state = F.when(self._is_done(), F.col("claim")).otherwise(F.col("state"))
+        return rows.withColumns({"state": state, "timestamp": readable(F.col("timestamp"))})
+
+    def of_other_tables(self) -> int:
+        """Rows of a table that stood at this path before; for the one that stands there now its topic was read anew."""
+        return self._table.toDF().where(F.col("table_id") != self._ledger.table_id()).count()
+
+    def claim(self, rows: DataFrame, state: Column, replay: int) -> None:
+        """`rows` have their origin; each is to have `state` as soon as the table has committed this replay."""
+        claimed = rows.select(*(F.col(f"{LINEAGE}.{name}").alias(name) for name in IDENTITY), state.alias("claim"))
+        same = F.expr(" AND ".join(f"q.{name} = s.{name}" for name in IDENTITY))
+        of_table = F.col("q.table_id") == self._ledger.table_id()
+        ours = (F.col("q.pipeline") == self._ledger.pipeline) & of_table
+        (
+            self._table.alias("q")
+            .merge(claimed.alias("s"), same & ours)
+            .whenMatchedUpdate(set={"replay": F.lit(replay), "claim": "s.claim"})
+            .execute()
+        )
+
+    def settle_claims(self) -> None:
+        """Claims become states where their replay was committed, and are dropped where it was not."""
+        self._evolve()
+        claimed = self._is_ours() & F.col("claim").isNotNull()
+        if self._table.toDF().where(claimed).isEmpty():
+            return
+        done = self._is_done()
+        self._table.update(
+            claimed,
+            {
+                "state": F.when(done, F.col("claim")).otherwise(F.col("state")),
+                "changed": F.when(done, F.current_timestamp()).otherwise(F.col("changed")),
+                "replay": F.when(done, F.col("replay")),
+                "claim": F.lit(None).cast("string"),
+            },
+        )
+
+    def discard(self, selection: Selection) -> None:
+        """No byte is deleted: the rows stay, and are no longer waited for."""
+        self._table.update(
+            self._is_ours() & selection.condition(), {"state": F.lit(DISCARDED), "changed": F.current_timestamp()}
+        )
+
+    @property
+    def _table(self) -> DeltaTable:
+        """As it is now."""
+        return DeltaTable.forPath(self._spark, self._path)
+
+    def _is_ours(self) -> Column:
+        of_table = F.col("table_id") == self._ledger.table_id()
+        return (F.col("pipeline") == self._ledger.pipeline) & of_table & ~is_provisional(self._ledger)
+
+    def _is_done(self) -> Column:
+        return F.col("claim").isNotNull() & (F.col("replay") <= self._ledger.replays())
+
+    def _evolve(self) -> None:
+        stored = self._table.toDF()
+        if missing := missing_columns(stored):
+            nothing = stored.limit(0).withColumns(missing)
+            nothing.write.format("delta").mode("append").option("mergeSchema", "true").save(self._path)
+
+
+def missing_columns(stored: DataFrame) -> dict[str, Column]:
+    return {name: F.lit(None).cast(kind) for name, kind in LATER_COLUMNS.items() if name not in stored.columns}

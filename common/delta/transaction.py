@@ -1,0 +1,133 @@
+"""One commit through Delta's own transaction, without what its MERGE does besides.
+
+A MERGE reads its source twice and the table's state in two Spark jobs, and joins once to find the files and once more
+to rewrite them. Where the candidates are known and few, one job rewrites them: docs/adr/0009-direct-commits.md.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from common.delta.file_skipping import File
+from common.delta.format.table_features import PlainTable, plain_table
+from common.errors import StateError
+from common.model.position import Stamp
+from common.spark.jvm import items_of, java, scala_object, scala_seq
+
+
+class DirectTransaction:
+    """Begun on the newest version of a table: a commit of anybody else after it is a conflict."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        # Delta asks the thread, not the caller, which session's settings a commit has.
+        java(spark, "org.apache.spark.sql.SparkSession").setActiveSession(spark._jsparkSession)
+        self._log = java(spark, "org.apache.spark.sql.delta.DeltaLog").forTable(spark._jsparkSession, path)
+        self._actions = java(spark, "org.apache.spark.sql.delta.actions.Action")
+        self._nothing = java(spark, "scala.Option").empty()
+        self._txn = self._log.startTransaction()
+        self._txn.readWholeTable()
+        self._written: list[Any] = []
+
+    @property
+    def version(self) -> int:
+        return int(self._txn.readVersion())
+
+    @cached_property
+    def schema(self) -> T.StructType:
+        return T.StructType.fromJson(json.loads(self._metadata["schemaString"]))
+
+    @cached_property
+    def _metadata(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._txn.metadata().json())["metaData"]
+        return found
+
+    @property
+    def files_written(self) -> int:
+        return len(self._written)
+
+    @property
+    def bytes_written(self) -> int:
+        return sum(int(added.size()) for added in self._written)
+
+    def is_on(self, name: str) -> bool:
+        """Whether a property is true, in whatever case it was written: Delta reads it so."""
+        return str(self._metadata["configuration"].get(name, "")).lower() == "true"
+
+    def plain_table(self) -> PlainTable:
+        """What has to be known to write its files without Delta; NotPlainError where only Delta should."""
+        protocol = json.loads(self._txn.protocol().json())["protocol"]
+        return plain_table(self._metadata, protocol, self.schema)
+
+    def fence(self, stamp: Stamp) -> None:
+        """A rival under the same id becomes a conflict too. Delta rebuilds the table's state for it."""
+        if int(self._txn.txnVersion(stamp.app_id)) >= stamp.seq:
+            raise StateError(
+                f"transaction {stamp.seq} was committed by another run",
+                "run one job a table; start this one again, it goes on from the table",
+            )
+
+    def read(self, files: Sequence[File]) -> DataFrame:
+        """The rows of these files, all of them."""
+        adds = scala_seq(self._spark, [self._action("add", file.action()) for file in files])
+        rows = self._log.createDataFrame(self._txn.snapshot(), adds, False, self._nothing)  # noqa: FBT003  no stream
+        return DataFrame(rows, self._spark)
+
+    def write(self, rows: DataFrame) -> int:
+        """New files, which nobody sees before the commit. Gives how many rows Delta has counted in them."""
+        self._written = items_of(self._txn.writeFiles(rows._jdf))
+        return self._rows_written
+
+    def adopt(self, entries: Iterable[Mapping[str, Any]]) -> int:
+        """New files that somebody else has written, by their entries for the log. Gives how many rows these tell of."""
+        self._written = [self._action("add", entry) for entry in entries]
+        rows = self._rows_written
+        # Delta would tell of an append what it has written itself.
+        self._tell({"numFiles": self.files_written, "numOutputRows": rows, "numOutputBytes": self.bytes_written})
+        return rows
+
+    def commit(self, stamp: Stamp, removed: Sequence[File], metrics: Mapping[str, int] | None) -> None:
+        """Rows and transaction in one. With metrics it is a MERGE in the table's history, without them an append."""
+        gone = [self._action("add", file.action()).remove() for file in removed]
+        # With the time, as Delta's own commands write it: without one, a table that forgets old transactions forgets
+        # this one at once.
+        now = int(time.time() * 1000)
+        txn = self._action("txn", {"appId": stamp.app_id, "version": stamp.seq, "lastUpdated": now})
+        operation = self._append() if metrics is None else self._merge(metrics)
+        self._txn.commit(scala_seq(self._spark, [txn, *gone, *self._written]), operation)
+
+    @property
+    def _rows_written(self) -> int:
+        return sum(int(added.numLogicalRecords().get()) for added in self._written)
+
+    def _tell(self, metrics: Mapping[str, int]) -> None:
+        """In the table's history."""
+        self._txn.registerSQLMetrics(self._spark._jsparkSession, self._scala_map(metrics))
+
+    def _merge(self, metrics: Mapping[str, int]) -> Any:
+        self._tell(metrics)
+        operation = java(self._spark, "org.apache.spark.sql.delta.DeltaOperations$Merge")
+        nobody = scala_seq(self._spark, [])
+        return operation(*[self._nothing] * 4, nobody, nobody, nobody)
+
+    def _append(self) -> Any:
+        mode = java(self._spark, "org.apache.spark.sql.SaveMode").Append
+        return java(self._spark, "org.apache.spark.sql.delta.DeltaOperations$Write")(mode, *[self._nothing] * 8)
+
+    def _scala_map(self, metrics: Mapping[str, int]) -> Any:
+        new_metric = java(self._spark, "org.apache.spark.sql.execution.metric.SQLMetrics").createMetric
+        context, named = self._spark.sparkContext._jsc.sc(), java(self._spark, "java.util.HashMap")()
+        for name, value in metrics.items():
+            metric = new_metric(context, name)
+            metric.set(value)
+            named.put(name, metric)
+        as_scala = java(self._spark, "scala.jdk.javaapi.CollectionConverters").asScala(named)
+        return getattr(scala_object(self._spark, "scala.collection.immutable.Map"), "from")(as_scala)
+
+    def _action(self, kind: str, content: Mapping[str, Any]) -> Any:
+        return self._actions.fromJson(json.dumps({kind: content}))

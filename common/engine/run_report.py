@@ -1,0 +1,211 @@
+"""The run report: one JSON file a run, from its beginning on, so that a killed run leaves what it had done.
+
+It is written at the start, after each of the first batches, then every few seconds while there are batches, and at the
+end: what a killed run leaves is at most WRITE_SECONDS old.
+"""
+
+import json
+import re
+import threading
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from common.engine.batch import BatchResult
+from common.errors import ConfigurationError, first_line
+from common.model.offsets import Offsets
+from common.settings.environment import report_dir, run_id
+from common.settings.privacy import FOLDER_MODE, open_private
+from common.stop import Stopped
+
+log = structlog.get_logger()
+# A run id of submit/, and what a killed run may leave of a report half written.
+OUR_NAME = re.compile(r"\d{8}T\d{6}Z-\d+\.(json|partial)")
+# A stream may run for months: the report holds its totals, and the batches of its end.
+BATCHES_KEPT = 100
+# A stream of small batches has several a second: to write all of the file after each would be most of its writing.
+WRITE_SECONDS = 5.0
+WRITTEN_AT_ONCE = 10
+# Reports in the folder; a job that starts removes the oldest above that number.
+REPORTS_KEPT = 2000
+
+
+class Part(BaseModel):
+    """No key beyond the declared ones: the file has a schema, docs/run-report.schema.json, with a version."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Counts(Part):
+    """Records by their fate, offsets without a record, and what the commits did with the rows to merge."""
+
+    rows: int = 0
+    merge: int = 0
+    folded: int = 0
+    late: int = 0
+    quarantined: int = 0
+    null: int = 0
+    gaps: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    superseded: int = 0
+    absent: int = 0
+
+    def plus(self, other: "Counts") -> "Counts":
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields})
+
+
+class Files(Part):
+    """The table's files: in it before the commit, those that the MERGE had to consider, and what it did to them."""
+
+    in_table: int
+    candidates: int
+    added: int
+    removed: int
+
+
+class Batch(Part):
+    """One transaction."""
+
+    epoch: int
+    seq: int
+    ended: datetime
+    offsets: dict[int, tuple[int, int]]
+    counts: Counts
+    files: Files
+    seconds: dict[str, float]
+
+
+class Report(Part):
+    """The file itself."""
+
+    alluvium_run_report: Literal[1] = 1
+    run_id: str
+    mode: str
+    pipeline: str
+    table: str
+    topic: str
+    started: datetime
+    ended: datetime | None = None
+    state: Literal["running", "done", "failed", "stopped"] = "running"
+    error: str | None = None
+    batches: int = 0
+    totals: Counts = Counts()
+    seconds: dict[str, float] = {}
+    last_batches: list[Batch] = []
+
+
+class RunReport:
+    """The report of one run, on disk from its beginning."""
+
+    def __init__(self, *, mode: str, pipeline: str, table: str, topic: str) -> None:
+        self._report = Report(
+            run_id=run_id(), mode=mode, pipeline=pipeline, table=table, topic=topic, started=datetime.now(UTC)
+        )
+        self._path = report_dir() / f"{run_id()}.json"
+        # Batches come in a thread of Spark's, the timer in one of its own.
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._failure: ConfigurationError | None = None
+        self._write()
+        remove_oldest(self._path.parent)
+
+    @property
+    def batches(self) -> int:
+        return self._report.batches
+
+    def add(self, result: BatchResult) -> None:
+        with self._lock:
+            self._add(as_batch(result))
+            if self._failure is not None:
+                raise self._failure
+            if self._report.batches <= WRITTEN_AT_ONCE:
+                self._write()
+            elif self._timer is None:
+                self._timer = threading.Timer(WRITE_SECONDS, self._write_late)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _add(self, batch: Batch) -> None:
+        report = self._report
+        report.batches += 1
+        report.totals = report.totals.plus(batch.counts)
+        for stage, seconds in batch.seconds.items():
+            report.seconds[stage] = round(report.seconds.get(stage, 0.0) + seconds, 3)
+        report.last_batches = [*report.last_batches, batch][-BATCHES_KEPT:]
+
+    def _write_late(self) -> None:
+        """Nobody hears what is raised here: the next batch raises it."""
+        with self._lock:
+            try:
+                if self._timer is not None:
+                    self._write()
+            except ConfigurationError as error:
+                self._failure = error
+
+    def close(self, error: BaseException | None) -> None:
+        with self._lock:
+            self._report.ended = datetime.now(UTC)
+            self._report.state = state_after(error)
+            self._report.error = first_line(error) if self._report.state == "failed" and error is not None else None
+            self._write()
+        log.info("report", state=self._report.state, batches=self._report.batches, path=str(self._path))
+
+    def _write(self) -> None:
+        self._timer = None
+        partial = self._path.with_suffix(".partial")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+            with open_private(partial, "w") as file:
+                file.write(self._report.model_dump_json(indent=1) + "\n")
+            partial.replace(self._path)
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot write the run report {self._path} ({error.strerror})", "set ALLUVIUM_REPORT_DIR"
+            ) from error
+
+
+def remove_oldest(folder: Path, kept: int = REPORTS_KEPT) -> None:
+    """What submit/ has named, and nothing else that may lie there. A run that is still going writes its own again."""
+    ours = [path for path in folder.iterdir() if OUR_NAME.fullmatch(path.name)]
+    for path in sorted(ours, key=lambda path: path.name, reverse=True)[kept:]:
+        # Another user's, who can see to it.
+        with suppress(OSError):
+            path.unlink()
+
+
+def state_after(error: BaseException | None) -> Literal["done", "failed", "stopped"]:
+    if error is None:
+        return "done"
+    return "stopped" if isinstance(error, Stopped) else "failed"
+
+
+def as_batch(result: BatchResult) -> Batch:
+    return Batch(
+        epoch=result.position.epoch,
+        seq=result.position.seq,
+        ended=datetime.now(UTC),
+        offsets=ranges(result.planned.start, result.planned.end),
+        counts=Counts(**result.figures()),
+        files=Files(**asdict(result.committed.files)),
+        seconds=result.seconds,
+    )
+
+
+def ranges(start: Offsets, end: Offsets) -> dict[int, tuple[int, int]]:
+    return {partition: (start[partition], after) for partition, after in sorted(end.items())}
+
+
+def json_schema() -> str:
+    """What docs/run-report.schema.json holds."""
+    return json.dumps(Report.model_json_schema(), indent=1) + "\n"
+
+
+def read_report(path: Path) -> Report:
+    return Report.model_validate_json(path.read_text())

@@ -1,0 +1,135 @@
+"""A few records, fetched by the driver with a consumer that stays open.
+
+Spark reads a topic by a query, which makes an admin client and a consumer a partition each time: for a hundred
+records that takes longer than all the rest. docs/adr/0012-few-records-are-fetched.md.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from common.model.offsets import Plan
+
+log = structlog.get_logger()
+# What the driver holds of a batch at the most, however few its records are.
+MAX_BYTES = 16 * 2**20
+# Whatever takes longer is not worth the wait: Spark reads it, and knows each of its errors.
+PATIENCE_SECONDS = 5.0
+# Spark counts the microseconds since 1970 in 64 bits.
+FURTHEST_MS = (2**63 - 1) // 1000
+SETTINGS: dict[str, str | int | bool] = {
+    "group.id": "alluvium-few",
+    "check.crcs": True,
+    # What is planned is there, nobody has to wait for it; between batches nothing is assigned, and nothing asked for.
+    "fetch.wait.max.ms": 10,
+    # It reads ahead, also behind the plan's end.
+    "queued.min.messages": 10_000,
+    "queued.max.messages.kbytes": MAX_BYTES // 1024,
+    "fetch.queue.backoff.ms": 10,
+}
+
+
+class Record(NamedTuple):
+    """What a batch needs of a record; its headers, for one, are let go at once."""
+
+    key: bytes | None
+    value: bytes | None
+    topic: str
+    partition: int
+    offset: int
+    milliseconds: int
+
+
+def is_out_of_reach(milliseconds: int) -> bool:
+    """Whether Spark's own source of Kafka fails on a record of this time, and its whole batch with it."""
+    return abs(milliseconds) > FURTHEST_MS
+
+
+def record_of(message: Any) -> Record:
+    return Record(
+        message.key(),
+        message.value(),
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+    )
+
+
+class NotFetched(Exception):
+    """Why these records are better read by Spark."""
+
+
+class Refused(NotFetched):
+    """The broker lets nobody into the consumer's group, today and tomorrow."""
+
+
+class Fetcher:
+    """Of one topic."""
+
+    def __init__(self, topic: str, new_consumer: Callable[[], Consumer]) -> None:
+        self._topic, self._new_consumer = topic, new_consumer
+        self._consumer: Consumer | None = None
+        self._is_refused = False
+
+    def fetch(self, planned: Plan) -> list[Record] | None:
+        """The records of these offsets, every one of them. None where one is missing, where they are too large, or
+        where there is any other difficulty."""
+        if self._is_refused:
+            return None
+        try:
+            self._consumer = self._consumer or self._new_consumer()
+            return self._assigned(self._consumer, planned)
+        except (KafkaException, NotFetched) as reason:
+            log.info("Spark reads this batch, it could not be fetched", reason=str(reason))
+            self._is_refused = isinstance(reason, Refused)
+        if self._is_refused and self._consumer is not None:
+            # It would ask again, twice a second, for as long as it is there.
+            self._consumer.close()
+        return None
+
+    def _assigned(self, consumer: Consumer, planned: Plan) -> list[Record]:
+        wanted = [each for each, end in planned.end.items() if planned.start[each] < end]
+        consumer.assign([TopicPartition(self._topic, each, planned.start[each]) for each in wanted])
+        try:
+            return list(records(consumer, planned))
+        finally:
+            consumer.unassign()
+
+
+def records(consumer: Consumer, planned: Plan) -> Iterator[Record]:
+    """In the order of each partition."""
+    until, size = time.monotonic() + PATIENCE_SECONDS, 0
+    following, missing = dict(planned.start), planned.records
+    while missing:
+        message = next_message(consumer, until)
+        partition, offset = message.partition(), message.offset()
+        if following[partition] == planned.end[partition]:
+            continue
+        if message.error() is not None or offset != following[partition]:
+            # Transactions and compaction leave such gaps. Two clients have to agree on one, and this would be the same.
+            raise NotFetched(f"partition {partition} has no offset {following[partition]}")
+        found = record_of(message)
+        size += len(found.key or b"") + len(found.value or b"")
+        if size > MAX_BYTES:
+            raise NotFetched(f"more than {MAX_BYTES} bytes")
+        following[partition], missing = offset + 1, missing - 1
+        yield found
+
+
+def next_message(consumer: Consumer, until: float) -> Any:
+    """The next record, or the end of a partition. Records behind the plan may come for ever: patience ends with them
+    too."""
+    left = until - time.monotonic()
+    message = consumer.poll(max(left, 0))
+    if message is None or left < 0:
+        raise NotFetched(f"not all of it came within {PATIENCE_SECONDS:g} s")
+    error = message.error()
+    if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        raise Refused(error.str())
+    if error is not None and error.code() != KafkaError._PARTITION_EOF:
+        raise NotFetched(error.str())
+    return message

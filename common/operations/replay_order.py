@@ -1,0 +1,127 @@
+"""How a record that comes again stands against what the table has got to know of its key meanwhile."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from common.delta.deleted_keys import key_fields
+from common.delta.lineage import LINEAGE, ORIGIN, has_lineage, is_later
+from common.delta.side_fields import column_of
+from common.delta.sql_text import quoted
+from common.merge.delta_merge import by_sequence
+from common.settings.pipeline import POSITION, Pipeline
+
+# What the table has of the record's key: whether there is a row, its order, and the newest delete that is remembered.
+PRESENT = "_row_present"
+ROW_ORIGIN = "_row_origin"
+ROW_SEQUENCE = "_row_sequence"
+DELETED_AT = "_deleted_at"
+DELETED_KEY = "_deleted_key"
+
+
+def with_row_of_key(
+    records: DataFrame, table: DeltaTable, remembered: DataFrame | None, pipeline: Pipeline
+) -> DataFrame:
+    """Adds what the table says of each record's key; one row a record as long as the table has one row a key."""
+    target = pipeline.target
+    lineage = F.col(LINEAGE) if has_lineage(table) else F.lit(None).cast(ORIGIN)
+    sequence = F.lit(None) if target.sequence == POSITION else F.col(target.sequence)
+    rows = table.toDF().select(
+        F.struct(*target.keys).alias("_row_key"),
+        F.lit(True).alias(PRESENT),  # noqa: FBT003
+        lineage.alias(ROW_ORIGIN),
+        sequence.alias(ROW_SEQUENCE),
+    )
+    found = records.join(rows, F.expr(is_key("_row_key", pipeline)), "left").drop("_row_key")
+    return with_delete_of_key(found, remembered)
+
+
+def with_delete_of_key(records: DataFrame, remembered: DataFrame | None) -> DataFrame:
+    """Adds a remembered delete of the record's key that came after the record; null where there is none.
+
+    Deletes under keys that the pipeline had before count too: each is compared by the columns that were the key then.
+    """
+    if remembered is None:
+        return records.withColumn(DELETED_AT, F.lit(None).cast(ORIGIN))
+    nothing = F.array().cast(T.ArrayType(ORIGIN))
+    deletes = [nothing]
+    for number, shape in enumerate(shapes_of(remembered)):
+        if known := known_columns(records, shape):
+            rows, is_deleted = deletes_of_shape(remembered, shape, known, number)
+            records = records.join(rows, is_deleted, "left")
+            deletes.append(F.coalesce(F.col(rows.columns[-1]), nothing))
+    found = records.withColumn(DELETED_AT, F.flatten(F.array(*deletes)))
+    later = F.expr(f"get(filter({DELETED_AT}, d -> coalesce({is_later('d', LINEAGE)}, false)), 0)")
+    return found.withColumn(DELETED_AT, later).drop(*(name for name in found.columns if name.startswith(DELETED_KEY)))
+
+
+def shapes_of(remembered: DataFrame) -> list[list[str]]:
+    """Which fields are the key: a list for each kind of key that the pipeline has had."""
+    names = key_fields(remembered)
+    has = [F.col(f"key.{quoted(name)}").isNotNull() for name in names]
+    found = remembered.select(F.array(*has).alias("has")).distinct().collect()
+    return sorted([name for name, is_there in zip(names, row["has"], strict=True) if is_there] for row in found)
+
+
+def known_columns(records: DataFrame, shape: Sequence[str]) -> dict[str, T.StructField]:
+    """The records' column for each field of a key; a column that the pipeline no longer reads has none."""
+    columns = {field.name.lower(): field for field in records.schema}
+    found = {name: columns.get(column_of(name).lower()) for name in shape}
+    return {name: field for name, field in found.items() if field is not None}
+
+
+def deletes_of_shape(
+    remembered: DataFrame, shape: Sequence[str], known: Mapping[str, T.StructField], number: int
+) -> tuple[DataFrame, Column]:
+    """The deletes under one kind of key, a row a key with all of its deletes, and when they are those of a record.
+
+    Where the pipeline no longer reads a column of that key, the others decide: rather one record too many stays out
+    than that a row comes back to life.
+    """
+    names = key_fields(remembered)
+    is_shape = [F.col(f"key.{quoted(name)}").isNotNull() == F.lit(name in shape) for name in names]
+    parts = {name: f"{DELETED_KEY}_{number}_{place}" for place, name in enumerate(known)}
+    rows = (
+        remembered.where(reduce(and_, is_shape))
+        .groupBy(*(F.col(f"key.{quoted(name)}").alias(part) for name, part in parts.items()))
+        .agg(F.collect_list(LINEAGE).alias(f"{DELETED_KEY}_{number}"))
+    )
+    same = [
+        F.col(quoted(known[name].name)) == F.col(part).try_cast(known[name].dataType) for name, part in parts.items()
+    ]
+    return rows, reduce(and_, same)
+
+
+def is_key(struct: str, pipeline: Pipeline) -> str:
+    return " AND ".join(f"{quoted(key)} = {struct}.{quoted(key)}" for key in pipeline.target.keys)
+
+
+def is_superseded(pipeline: Pipeline) -> Column:
+    """Something newer of its key has been settled: a row, or a delete."""
+    sequence = pipeline.target.sequence
+    if sequence != POSITION:
+        return F.coalesce(F.col(sequence) <= F.col(ROW_SEQUENCE), F.lit(False))  # noqa: FBT003
+    by_row = F.expr(f"{PRESENT} AND NOT ({is_later(LINEAGE, ROW_ORIGIN)})")
+    # Strictly later: a tombstone that is replayed a second time meets itself in the memory.
+    by_delete = F.expr(is_later(DELETED_AT, LINEAGE))
+    return F.coalesce(by_row, F.lit(False)) | F.coalesce(by_delete, F.lit(False))  # noqa: FBT003
+
+
+def is_unordered(pipeline: Pipeline) -> Column:
+    """There is a row, and nothing says whether it is older or newer."""
+    if pipeline.target.sequence != POSITION:
+        return F.lit(False)  # noqa: FBT003
+    return F.col(PRESENT).isNotNull() & F.expr(f"({is_later(LINEAGE, ROW_ORIGIN)}) IS NULL")
+
+
+def replay_guard(table: DeltaTable, pipeline: Pipeline, *, overwrite: bool) -> str:
+    """The same once more, for the MERGE itself: a row that came between is not replaced by what is older."""
+    if pipeline.target.sequence != POSITION:
+        return by_sequence(pipeline.target.sequence)
+    unknown = str(overwrite).lower()
+    return f"COALESCE({is_later(f's.{LINEAGE}', f't.{LINEAGE}')}, {unknown})" if has_lineage(table) else unknown

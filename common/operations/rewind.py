@@ -1,0 +1,133 @@
+"""What an operator may say about the position: choose offsets, see the plan, and only then act."""
+
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+
+from common.delta.ledger import Ledger
+from common.delta.lock import commit_lock
+from common.delta.open_ledger import open_ledger, transaction
+from common.drivers.resume import refuse_other_topic
+from common.drivers.start import Inputs
+from common.errors import UsageError
+from common.kafka.topic import Topic
+from common.merge.delta_merge import append_nothing
+from common.model.offsets import Offsets
+from common.operations.adoption import refuse_foreign_table
+from common.operations.epoch import Proposal, offsets_of_rows, propose_epoch, within
+from common.operations.epoch_numbers import greatest_epoch_beside
+from common.present.console import NOTHING_CHANGED
+from common.settings.pipeline import seconds
+from common.settings.remedies import command
+
+# Given the table's ledger and the topic: the new offsets, and those they replace.
+Choice = Callable[[Ledger, Topic], tuple[dict[int, int], Offsets]]
+# Only the plan: it tells for each partition where the topic begins and where the table stands.
+BEGINNING = "submit/rewind.sh --to-beginning --pipeline PIPELINE DELTA_DIR BROKERS TOPIC"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def act_on_epoch(spark: SparkSession, given: Inputs, at: str, *, adopt: bool, execute: bool) -> None:
+    """Print the plan of a new epoch, act only when told to. `adopt` shares a table that another pipeline writes."""
+    ledger = open_ledger(spark, given.table.uri, given.pipeline.name)
+    refuse_foreign_table(spark, given.pipeline, given.table, ledger, adopt=adopt)
+    act_on_proposal(spark, given, at_choice(at), execute=execute)
+
+
+def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execute: bool) -> None:
+    """Print the plan; begin the epoch only when told to."""
+    pipeline, table, topic = given.pipeline, given.table, given.topic
+    ledger = open_ledger(spark, table.uri, pipeline.name)
+    # Of a job that was killed the JVM may still be in its commit: what is to be replaced is read when that is over.
+    with commit_lock(table) if execute else nullcontext():
+        offsets, before = choice(ledger, topic)
+        topic_id, _ = topic.describe()
+        beside = greatest_epoch_beside(spark, table.uri, pipeline.name)
+        proposal = propose_epoch(ledger, topic.name, topic_id, offsets=offsets, before=before, beside=beside)
+        print(f"Epoch {proposal.position.epoch} of pipeline '{pipeline.name}' on topic '{topic.name}':")
+        for line in proposal.lines():
+            print(f"  {line}")
+        if execute:
+            begin_epoch(spark, table.uri, proposal)
+    print("Done; the next run goes on from there." if execute else NOTHING_CHANGED)
+
+
+def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:
+    """The act itself: an empty commit that carries the new position."""
+    with transaction(spark, proposal.position):
+        append_nothing(spark, table)
+    open_ledger(spark, table, proposal.position.pipeline).copy(proposal.position)
+
+
+def at_choice(at: str) -> Choice:
+    """`table`, `beginning` or `end`: for when the log cannot say, or the topic has changed."""
+
+    def choose(ledger: Ledger, topic: Topic) -> tuple[dict[int, int], Offsets]:
+        available = topic.available()
+        if at == "table":
+            return offsets_of_rows(ledger, topic.describe()[0], available)
+        return dict(available.earliest if at == "beginning" else available.ends), {}
+
+    return choose
+
+
+def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None, to_beginning: bool) -> Choice:
+    """Exactly one way of saying where to; the position itself must be in order."""
+    said = {"--to-time": to_time, "--to-offset": to_offset, "--by": by, "--to-beginning": to_beginning or None}
+    given = [name for name, value in said.items() if value is not None]
+    if len(given) != 1:
+        raise UsageError(f"{len(given)} places to rewind to", f"say exactly one of {', '.join(said)}")
+    named = {} if to_offset is None else parse_offsets(to_offset)
+    since = moment(to_time, by)
+
+    def choose(ledger: Ledger, topic: Topic) -> tuple[dict[int, int], Offsets]:
+        position, available = ledger.position(), topic.available()
+        refuse_other_topic(position, topic.name, topic.describe()[0])
+        if to_beginning:
+            return dict(available.earliest), position.offsets
+        if since is not None:
+            return topic.at_time(int(since.timestamp() * 1000)), position.offsets
+        chosen = within({**position.offsets, **named}, available)
+        for partition, offset in named.items():
+            if chosen.get(partition) != offset:
+                raise UsageError(
+                    f"partition {partition} has no offset {offset}", f"see where it begins with {command(BEGINNING)}"
+                )
+        return chosen, position.offsets
+
+    return choose
+
+
+def moment(to_time: str | None, by: str | None) -> datetime | None:
+    """The time that was said, or that many before now; Kafka knows none before 1970."""
+    if to_time is None and by is None:
+        return None
+    try:
+        time = parse_time(to_time) if to_time is not None else datetime.now(UTC) - parse_duration(by or "")
+    except OverflowError as error:
+        raise UsageError(f"'{by}' goes back too far", "say --to-beginning") from error
+    return max(time, EPOCH)
+
+
+def parse_offsets(text: str) -> dict[int, int]:
+    if re.fullmatch(r"\d+=\d+(,\d+=\d+)*", text) is None:
+        raise UsageError(f"--to-offset '{text}' is not understood", "say partition=offset pairs, such as 0=15,1=20")
+    return {int(partition): int(offset) for partition, offset in (pair.split("=") for pair in text.split(","))}
+
+
+def parse_time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--to-time '{text}' is not understood", "say 2023-01-31 or 2023-01-31T12:00") from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def parse_duration(text: str) -> timedelta:
+    try:
+        return timedelta(seconds=seconds(text))
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"duration '{text}' is not understood", "say 90s, 30m, 12h or 7d") from error

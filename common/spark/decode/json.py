@@ -1,0 +1,153 @@
+"""JSON values to typed columns, strictly and in the JVM: docs/json.md.
+
+Spark's from_json is lenient where a table needs certainty: it takes numbers for strings, the last of two equal names,
+and ignores what follows the first value. The VARIANT parser is strict, and tells each value's own type.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from common.settings.kinds import is_plain
+from common.settings.pipeline import Source
+from common.spark.decode.json_nested import nested_columns, nested_scaffold, nested_verdict
+from common.spark.decode.json_values import is_exact, may_become, typed_value
+from common.spark.decode.json_variant import FLAT, JSON, TEXT, at, type_at
+from common.spark.source import RECORD
+from common.spark.validate.rejection import Verdict
+
+# The parser stops after the first value. Inside an array that must end with this mark, nothing can follow unseen. No
+# record can bring the mark along, because it is a new one in each process.
+MARK = uuid.uuid4().hex
+# An escaped half of a surrogate pair is no character. It is what remains without escaped backslashes and whole pairs.
+PAIRED = r"\\\\|(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
+LONE_SURROGATE = r"(?i)\\ud[89a-f]"
+OBJECT = r"^\s*\{"
+
+
+@dataclass(frozen=True)
+class JsonDecoder:
+    """One JSON object a record. What it needs to know is in the pipeline's file."""
+
+    columns: Mapping[str, str]
+    max_bytes: int
+
+    @classmethod
+    def of(cls, source: Source) -> "JsonDecoder":
+        return cls(source.columns, source.max_record_bytes)
+
+    def with_event(self, records: DataFrame) -> DataFrame:
+        return with_event(records, self.columns, self.max_bytes)
+
+    def scaffold(self) -> list[str]:
+        return scaffold(self.columns)
+
+    def verdicts(self) -> list[Verdict]:
+        return json_verdicts(self.columns, self.max_bytes)
+
+    def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
+        return json_verdicts({name: self.columns[name] for name in keys}, self.max_bytes)
+
+    def informed_by(self, judged: Callable[[], DataFrame]) -> None:  # noqa: ARG002
+        return None
+
+
+def with_event(records: DataFrame, columns: Mapping[str, str], max_bytes: int) -> DataFrame:
+    """Adds the declared columns; what could not be decoded is null in them and has a verdict.
+
+    In one step, in which each column may name those before it: Spark looks at the whole plan again for each step.
+    """
+    parsed = (text(max_bytes).alias(TEXT), is_flat().alias(FLAT), parsed_text().alias(JSON))
+    plain, nested = divided(columns)
+    types = (type_at(f"$[0].{name}").alias(type_column(name)) for name in plain)
+    decoded = records.select("*", *parsed, *types, *(typed(name, kind).alias(name) for name, kind in plain.items()))
+    return decoded.select("*", *nested_columns(nested)) if nested else decoded
+
+
+def divided(columns: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Columns of one plain value each, and the others."""
+    plain = {name: kind for name, kind in columns.items() if is_plain(kind)}
+    return plain, {name: kind for name, kind in columns.items() if name not in plain}
+
+
+def scaffold(columns: Mapping[str, str]) -> list[str]:
+    """The columns that only the verdicts need."""
+    plain, nested = divided(columns)
+    return [TEXT, FLAT, JSON, *(type_column(name) for name in plain), *nested_scaffold(nested)]
+
+
+def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
+    """In the order in which a reader of the bytes would notice."""
+    of_values = (
+        type_verdict(name, kind) if is_plain(kind) else nested_verdict(name, kind) for name, kind in columns.items()
+    )
+    return [*text_verdicts(max_bytes), *of_values]
+
+
+# A column is made by a hundred calls into the JVM. It belongs to no table, so each is made once and not for each batch.
+@cache
+def text(max_bytes: int) -> Column:
+    value = F.col(f"{RECORD}.value")
+    return F.when(F.length(value) <= max_bytes, value.cast("string"))
+
+
+@cache
+def is_flat() -> Column:
+    """Nothing is inside of the object but names and plain values: no bracket after the first one opens anything."""
+    return (F.locate("{", F.col(TEXT), 2) == 0) & ~F.col(TEXT).contains("[")
+
+
+@cache
+def parsed_text() -> Column:
+    return parsed(F.col(TEXT))
+
+
+def parsed(text: Column) -> Column:
+    wrapped = F.concat(F.lit("["), text, F.lit(f',"{MARK}"]'))
+    return F.call_function("try_parse_json", wrapped)
+
+
+def is_one_json(text: Column) -> Column:
+    """Whether a text is one JSON value and nothing else."""
+    return F.coalesce(F.try_variant_get(parsed(text), "$[1]", "string") == MARK, F.lit(False))  # noqa: FBT003
+
+
+@cache
+def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
+    value = F.col(f"{RECORD}.value")
+    text = F.col(TEXT)
+    ends_with_mark = (type_at("$[1]") == "STRING") & (at("$[1]", "string") == MARK)
+    is_json = F.coalesce(ends_with_mark, F.lit(False))  # noqa: FBT003
+    # Nearly always it begins at once, which is told sooner without a regular expression.
+    is_object = text.startswith("{") | text.rlike(OBJECT)
+    has_lone_surrogate = text.contains("\\u") & F.regexp_replace(text, PAIRED, "").rlike(LONE_SURROGATE)
+    return (
+        Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
+        Verdict(
+            "OVERSIZED", F.length(value) > max_bytes, F.concat(F.length(value), F.lit(f" bytes, {max_bytes} allowed"))
+        ),
+        Verdict("NOT_UTF8", ~F.call_function("is_valid_utf8", text), F.lit("the value is not UTF-8")),
+        Verdict("NOT_JSON", ~is_json | has_lone_surrogate, F.lit("the value is not one JSON text")),
+        Verdict("NOT_AN_OBJECT", ~is_object, F.concat(F.lit("an object is wanted, not "), type_at("$[0]"))),
+    )
+
+
+@cache
+def type_verdict(name: str, kind: str) -> Verdict:
+    """A value that is there, is not null, and is not of the declared type; a cast alone would round or wrap."""
+    found = F.col(type_column(name))
+    fits = may_become(kind, found) & is_exact(kind, found, F.col(name))
+    return Verdict("WRONG_TYPE", (found != "VOID") & ~fits, F.concat(F.lit(f"{name}: {kind} is wanted, not "), found))
+
+
+@cache
+def typed(name: str, kind: str) -> Column:
+    return typed_value(kind, F.col(type_column(name)), lambda wanted: at(f"$[0].{name}", wanted))
+
+
+def type_column(name: str) -> str:
+    return f"_type_{name}"

@@ -1,0 +1,93 @@
+"""The SQL that a pipeline's owner writes, tried on no rows before any are read."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from common.engine.key_uniqueness import age
+from common.errors import ConfigurationError, first_line
+from common.settings.pipeline import PRUNABLE, Pipeline
+from common.spark.classify import with_derived
+from common.spark.source import RECORD, RECORD_DDL
+from common.spark.validate.disposition import event_time, is_late, pipeline_verdicts
+from common.spark.validate.tombstone import DELETED
+
+
+def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
+    """It must mean something to Spark, and the same whenever it is asked."""
+    nothing = spark.createDataFrame([], f"{RECORD} {RECORD_DDL}, {DELETED} boolean, {pipeline.source.ddl}")
+    try:
+        events = with_derived(nothing, pipeline)
+        events.select(*(verdict.applies for verdict in pipeline_verdicts(pipeline)), is_late(pipeline))
+        events.groupBy(*pipeline.target.keys).agg(F.max(age(pipeline.target.sequence)))
+    except (AnalysisException, ParseException) as error:
+        refuse_first_wrong(nothing, pipeline)
+        raise ConfigurationError(f"pipeline '{pipeline.name}': {reason(error)}", "correct its file") from error
+    for name in pipeline.target.prune_by:
+        if (kind := events.schema[name].dataType.simpleString()) not in PRUNABLE:
+            raise ConfigurationError(
+                f"pipeline '{pipeline.name}': target.prune_by: '{name}' is {kind}",
+                f"prune by a column that is {', '.join(PRUNABLE)}",
+            )
+    for place, sql in expressions(pipeline):
+        if not is_repeatable(events, sql):
+            raise ConfigurationError(
+                f"pipeline '{pipeline.name}': {place} = '{sql}' gives another value at each run",
+                "derive it from the event alone: a batch that is read again must give the same rows",
+            )
+
+
+def refuse_first_wrong(nothing: DataFrame, pipeline: Pipeline) -> None:
+    """Analyse each expression on its own, now that one of them is known to be wrong, and name it."""
+    before: dict[str, str] = {}
+    for name, sql in pipeline.target.derived.items():
+        before[name] = sql
+        # Together with those before it, which it may use.
+        with named(pipeline, f"target.derived.{name}", sql):
+            nothing.withColumns({each: F.expr(text) for each, text in before.items()})
+    events = with_derived(nothing, pipeline)
+    for rule in pipeline.quality.rules:
+        with named(pipeline, f"quality.rules.{rule.name}", rule.check):
+            events.select(~F.expr(rule.check))
+    if pipeline.late is not None:
+        with named(pipeline, "late.column", pipeline.late.column):
+            events.select(event_time(pipeline.late))
+    with named(pipeline, "target.sequence", pipeline.target.sequence):
+        events.select(F.max(age(pipeline.target.sequence)))
+
+
+@contextmanager
+def named(pipeline: Pipeline, place: str, sql: str) -> Iterator[None]:
+    """Say where in the file an expression stands that Spark refuses, and why in Spark's own words."""
+    try:
+        yield
+    except (AnalysisException, ParseException) as error:
+        raise ConfigurationError(
+            f"pipeline '{pipeline.name}': {place} = '{sql}': {reason(error)}", f"correct {place}"
+        ) from error
+
+
+def reason(error: BaseException) -> str:
+    """The sentence in which Spark says what is wrong, without its codes and the plan."""
+    return re.sub(r"^\[[A-Z_.0-9]+\] |\.? SQLSTATE: .*$", "", first_line(error))
+
+
+def expressions(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
+    """Where each stands in the file, and its text."""
+    for name, sql in pipeline.target.derived.items():
+        yield f"target.derived.{name}", sql
+    for rule in pipeline.quality.rules:
+        yield f"quality.rules.{rule.name}", rule.check
+
+
+def is_repeatable(rows: DataFrame, sql: str) -> bool:
+    """Spark calls rand() and uuid() not deterministic; now() is a constant to it, of a family with its own mark."""
+    jvm = cast("Any", rows.sparkSession._jvm)
+    clock = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+    analyzed = cast("Any", rows.select(F.expr(sql))._jdf).queryExecution().analyzed().expressions().head()
+    return bool(analyzed.deterministic()) and not analyzed.containsPattern(clock)

@@ -1,0 +1,55 @@
+"""A batch with records whose time Spark cannot hold: its own source of Kafka fails on one of them, and so on all.
+
+The driver reads these records, and Spark all others.
+"""
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from common.errors import StateError
+from common.kafka.consumer import Record
+from common.kafka.topic import Topic
+from common.model.offsets import Plan, plans_around
+from common.spark.fetched import rows_of
+from common.spark.source import RECORD_FIELDS, read_range
+
+# So many ranges of offsets are read by a query each, and so many bytes are held by the driver.
+MOST_RANGES = 64
+MOST_BYTES = 64 * 2**20
+OVERFLOW = "long overflow"
+
+
+def is_overflow(error: Exception) -> bool:
+    """Whether a read failed as it does on such a record: by Java's own words, Spark has none for it."""
+    return OVERFLOW in str(error)
+
+
+def read_around(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame | None:
+    """All rows of the plan; None where every record of it has a time that Spark can hold."""
+    found = held(topic, planned)
+    if not found:
+        return None
+    plans = plans_around(planned, ((record.partition, record.offset) for record in found))
+    if len(plans) > MOST_RANGES:
+        raise refusal(found[0], f"it and {len(found) - 1} like it stand between others")
+    parts = [rows_of(spark, found), *(read_range(spark, topic, each) for each in plans)]
+    return reduce(DataFrame.union, [part.select(*RECORD_FIELDS) for part in parts])
+
+
+def held(topic: Topic, planned: Plan) -> list[Record]:
+    found, size = [], 0
+    for record in topic.records_out_of_reach(planned):
+        found.append(record)
+        size += len(record.key or b"") + len(record.value or b"")
+        if size > MOST_BYTES:
+            raise refusal(found[0], f"it and others like it have more than {MOST_BYTES} bytes")
+    return found
+
+
+def refusal(record: Record, reason: str) -> StateError:
+    return StateError(
+        f"partition {record.partition}, offset {record.offset}: Spark cannot hold the record's timestamp "
+        f"{record.milliseconds} ms, and {reason}",
+        f"set source.max_records_per_batch to {MOST_RANGES // 2} in the pipeline's file until they are settled",
+    )

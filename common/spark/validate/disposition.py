@@ -1,0 +1,122 @@
+"""The fate of each record by itself: merged, unless it is folded into a newer one of its key (fold.py), late,
+quarantined, or null."""
+
+from functools import cache
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from common.kafka.consumer import FURTHEST_MS
+from common.settings.pipeline import POSITION, Late, Pipeline, seconds
+from common.spark.source import RECORD
+from common.spark.validate.rejection import REASON, Verdict
+from common.spark.validate.timestamps import is_readable, moment
+from common.spark.validate.tombstone import DELETED
+
+FATE = "_fate"
+MERGE = "merge"
+FOLDED = "folded"
+LATE = "late"
+QUARANTINED = "quarantined"
+NULL = "null"
+FATES = (MERGE, FOLDED, LATE, QUARANTINED, NULL)
+
+
+# Columns belong to no table: they are made once for a pipeline, and not, by hundreds of calls, for each of its batches.
+@cache
+def pipeline_verdicts(pipeline: Pipeline) -> tuple[Verdict, ...]:
+    """What decoding lets pass and the pipeline does not."""
+    broken_rules = [
+        Verdict(f"RULE_{rule.name}", ~F.coalesce(F.expr(rule.check), F.lit(True)), F.lit(rule.check))  # noqa: FBT003
+        for rule in pipeline.quality.rules
+    ]
+    return (*no_key(pipeline), *no_sequence(pipeline), *broken_rules, *wrong_times(pipeline.late))
+
+
+def no_key(pipeline: Pipeline) -> list[Verdict]:
+    """In a column that partitions the table, Delta stores an empty text as null: no event would ever find its row."""
+    words = "is empty, and a key that partitions the table"
+    nulls = [
+        Verdict("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
+        for key in pipeline.target.keys
+    ]
+    empty = [Verdict("EMPTY_KEY", is_empty(key), F.lit(f"{key} {words}")) for key in dividing_keys(pipeline)]
+    return [*nulls, *empty]
+
+
+def dividing_keys(pipeline: Pipeline) -> list[str]:
+    """Keys that partition the table."""
+    return [key for key in pipeline.target.keys if key in pipeline.target.partition_by]
+
+
+def is_empty(name: str) -> Column:
+    """As a text, because the type of a derived column is not known here; no other type has an empty one."""
+    return F.col(name).cast("string") == ""
+
+
+def no_sequence(pipeline: Pipeline) -> list[Verdict]:
+    column = pipeline.target.sequence
+    if column == POSITION:
+        return []
+    return [Verdict("NULL_SEQUENCE", F.col(column).isNull(), F.lit(f"{column} is null, and orders the events"))]
+
+
+def wrong_times(late: Late | None) -> list[Verdict]:
+    if late is None:
+        return []
+    found = [Verdict("NO_TIME", event_time(late).isNull(), F.lit(f"{late.column} is no time"))]
+    if late.bound or late.future_bound:
+        found.insert(0, Verdict("BAD_TIMESTAMP", ~is_readable(record_time()), spoken_time()))
+    if late.future_bound:
+        ahead = event_time(late) > record_time() + interval(late.future_bound)
+        found.append(
+            Verdict("FUTURE", ahead, F.lit(f"{late.column} is more than {late.future_bound} ahead of its record"))
+        )
+    return found
+
+
+def record_time() -> Column:
+    return F.col(f"{RECORD}.timestamp")
+
+
+def spoken_time() -> Column:
+    """Words for a record's own time; a time that Spark cannot hold comes as the furthest that it can."""
+    found = F.unix_millis(record_time())
+    or_further = F.when(F.abs(found) >= FURTHEST_MS, F.lit(" or further")).otherwise(F.lit(""))
+    years = F.lit(", outside of the years 0001 to 9999")
+    return F.concat(F.lit("the record's own timestamp is "), found, F.lit(" ms"), or_further, years)
+
+
+def event_time(late: Late) -> Column:
+    """A text has to be a whole time: Spark's cast would take 10:00 for one of today."""
+    column = F.col(late.column)
+    text = moment(column.cast("string"), "timestamp")
+    return F.when(F.typeof(column) == "string", text).otherwise(column.try_cast("timestamp"))
+
+
+def interval(bound: str) -> Column:
+    return F.expr(f"make_dt_interval(0, 0, 0, {seconds(bound)})")
+
+
+def with_fate(judged: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Adds `_fate`, by each record alone: what is to be merged may still be folded, common/spark/deduplicate.py."""
+    return judged.withColumn(FATE, fate(pipeline))
+
+
+@cache
+def fate(pipeline: Pipeline) -> Column:
+    return (
+        F.when((F.col(REASON) == "NULL_VALUE") & F.lit(pipeline.source.null_value == "skip"), F.lit(NULL))
+        .when(F.col(REASON).isNotNull(), F.lit(QUARANTINED))
+        .when(is_late(pipeline), F.lit(LATE))
+        .otherwise(F.lit(MERGE))
+    )
+
+
+def is_late(pipeline: Pipeline) -> Column:
+    """A tombstone is never late: it may well be there to delete what is old."""
+    late = pipeline.late
+    if late is None or late.bound is None:
+        return F.lit(False)  # noqa: FBT003
+    is_old = event_time(late) < record_time() - interval(late.bound)
+    return is_old & ~F.col(DELETED) if pipeline.deletes else is_old
