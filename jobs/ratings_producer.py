@@ -5,7 +5,7 @@ import time
 import click
 
 from common.cli import job
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.produce.delivery import Delivery, new_producer
 from common.produce.pace import Pace, check_rate
 from common.produce.progress import progress
@@ -52,7 +52,7 @@ def main(
     if dry_run:
         click.echo(f"Would send {what}, the first: {next(drawn).fields()}")
         return
-    Topic(address, topic, timeout_seconds=PATIENCE_SECONDS).describe()
+    TopicClient(address, topic, timeout_seconds=PATIENCE_SECONDS).describe()
     schemas = {version: schema(version) for version in VERSIONS}
     serialize = serializers(registry or registry_url() or REGISTRY, topic, schemas, PATIENCE_SECONDS)
     producer = new_producer(address)

@@ -4,7 +4,7 @@ import click
 
 from common.cli import job
 from common.delta.lock import job_lock
-from common.drivers.batch_loop import BatchLoop, Patience
+from common.drivers.batch_loop import BatchLoop, IdlePolicy
 from common.drivers.start import resolve_inputs, start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.drivers.warm_up import warm_up
@@ -63,7 +63,7 @@ def main(
             BatchLoop(spark, start).drain()
         else:
             warm_up(spark, start)
-            BatchLoop(spark, start).follow(Patience(wait, give_up))
+            BatchLoop(spark, start).follow(IdlePolicy(wait, give_up))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from common.cli import job
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.produce.delivery import Delivery, new_producer
 from common.produce.pace import Pace, check_rate
 from common.produce.progress import progress
@@ -49,7 +49,7 @@ def main(
         click.echo(f"Would send {what}, the first: {next(weather.records()).value.decode()}")
         return
     allowed = OPEN if name is None else access(read_pipeline(name).source.kafka)
-    Topic(address, topic, access=allowed, timeout_seconds=PATIENCE_SECONDS).describe()
+    TopicClient(address, topic, access=allowed, timeout_seconds=PATIENCE_SECONDS).describe()
     producer = new_producer(address, allowed)
     with progress(weather.count) as report:
         Delivery(producer, topic).send(weather.records(), Pace(rate, producer.poll), report)

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.delta.file_skipping import File, Kernel
-from common.delta.pruning import Bound, condition_of
+from common.delta.file_skipping import File, FileSkipping
+from common.delta.pruning import PruneBound, condition_of
 from common.delta.transaction import DirectTransaction
 from common.merge.delta_merge import same_key
 from common.spark.jvm import said
@@ -31,7 +31,7 @@ NOT_DIRECT = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 
 
 @dataclass(frozen=True)
-class Reach:
+class CandidateFiles:
     """The candidates in the version that a transaction has begun on."""
 
     transaction: DirectTransaction
@@ -47,7 +47,7 @@ class Reach:
         return self._bytes <= ONE_TASK_BYTES
 
     @property
-    def fits_in_memory(self) -> bool:
+    def fits_driver(self) -> bool:
         """The driver's own, several times over."""
         return self._bytes <= BY_HAND_BYTES and self.rows <= BY_HAND_ROWS
 
@@ -72,23 +72,23 @@ def fits(changes: T.StructType, table: T.StructType) -> bool:
     return all(kinds.get(field.name, kind) == kind for field in table for kind in [field.dataType.simpleString()])
 
 
-def reach(
-    spark: SparkSession, path: str, bounds: Sequence[Bound], transaction: DirectTransaction | None = None
-) -> Reach | None:
+def find_candidate_files(
+    spark: SparkSession, path: str, bounds: Sequence[PruneBound], transaction: DirectTransaction | None = None
+) -> CandidateFiles | None:
     """None where nothing bounds the batch, where there are more candidates than a commit of our own would rewrite, or
     where Kernel does not know a feature of the table."""
     if not bounds:
         return None
     transaction = transaction or DirectTransaction(spark, path)
     try:
-        files = few_files(Kernel(spark, path).files(transaction.version, bounds))
+        files = within_limits(FileSkipping(spark, path).files(transaction.version, bounds))
     except Py4JJavaError as error:
         log.warning("Delta Kernel cannot tell the candidate files of this table", cause=said(error))
         return None
-    return None if files is None else Reach(transaction, files)
+    return None if files is None else CandidateFiles(transaction, files)
 
 
-def few_files(candidates: Generator[File]) -> list[File] | None:
+def within_limits(candidates: Generator[File]) -> list[File] | None:
     """All candidates; None as soon as they are too many or too large, because nobody needs the rest then."""
     found, size = [], 0
     with closing(candidates):
@@ -101,7 +101,9 @@ def few_files(candidates: Generator[File]) -> list[File] | None:
     return found
 
 
-def strays(table: DeltaTable, changes: DataFrame, keys: Sequence[str], bounds: Sequence[Bound]) -> DataFrame:
+def rows_outside_bounds(
+    table: DeltaTable, changes: DataFrame, keys: Sequence[str], bounds: Sequence[PruneBound]
+) -> DataFrame:
     """Changes whose key has a row outside of the bounds: there must not be any, or the bounds are not sound."""
     inside = condition_of(bounds)
     outside = table.alias("t").toDF()

@@ -24,7 +24,7 @@ from common.spark.validate.tombstone import DELETED
 DELETED_KEYS_TABLE = "_deleted_keys"
 
 
-def remember_deleted(changes: DataFrame, table: str, table_id: str, pipeline: str, keys: Sequence[str]) -> None:
+def record_deleted(changes: DataFrame, table: str, table_id: str, pipeline: str, keys: Sequence[str]) -> None:
     """`changes` have their keys, `_deleted`, `_alluvium` and their record; those of a key come from one partition."""
     tombstones = changes.where(F.col(DELETED))
     if tombstones.isEmpty():

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from common.delta.literals import kernel_literal
-from common.delta.pruning import Bound, Span
+from common.delta.pruning import PruneBound, Range
 from common.spark.jvm import iterated, java
 
 # In days since 1970.
@@ -45,7 +45,7 @@ class File:
         }
 
 
-class Kernel:
+class FileSkipping:
     """Delta Kernel on one table."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -57,7 +57,7 @@ class Kernel:
         self._engine = java(spark, "io.delta.kernel.defaults.engine.DefaultEngine").create(hadoop)
         self._table = java(spark, "io.delta.kernel.Table").forPath(self._engine, path)
 
-    def files(self, version: int, bounds: Sequence[Bound]) -> Generator[File]:
+    def files(self, version: int, bounds: Sequence[PruneBound]) -> Generator[File]:
         """The candidates in that version of the table, read as they are asked for; a file without statistics is one."""
         snapshot = self._table.getSnapshotAsOfVersion(self._engine, version)
         scan = snapshot.getScanBuilder().withFilter(self._all(map(self._condition, bounds))).build()
@@ -69,12 +69,12 @@ class Kernel:
         finally:
             batches.close()
 
-    def _condition(self, bound: Bound) -> Any:
+    def _condition(self, bound: PruneBound) -> Any:
         column = self._column(bound.column)
-        branches = [self._holds(column, bound, span) for span in bound.spans]
+        branches = [self._holds(column, bound, span) for span in bound.ranges]
         return reduce(self._either, [*branches, self._predicate("IS_NULL", column)] if bound.or_null else branches)
 
-    def _holds(self, column: Any, bound: Bound, exact: Span) -> Any:
+    def _holds(self, column: Any, bound: PruneBound, exact: Range) -> Any:
         span = as_kernel_sees(exact, bound.kind)
         first = kernel_literal(self._literal, span.first, bound.kind)
         if span.first == span.last:
@@ -115,7 +115,7 @@ def file_of(add: Mapping[str, Any]) -> File:
     )
 
 
-def as_kernel_sees(span: Span, kind: T.DataType) -> Span:
+def as_kernel_sees(span: Range, kind: T.DataType) -> Range:
     """Widen a span of dates so that it holds all of its days wherever Kernel sees them.
 
     Kernel reads the dates of the log as java.sql.Date, whose calendar goes from 1582-10-04 to 1582-10-15: it takes each
@@ -126,4 +126,4 @@ def as_kernel_sees(span: Span, kind: T.DataType) -> Span:
         return span
     first, last = int(span.first), int(span.last)
     touches = first <= KERNEL_SHIFTS_TO and last >= KERNEL_SHIFTS_FROM
-    return Span(first, max(last, KERNEL_SHIFTS_TO)) if touches else span
+    return Range(first, max(last, KERNEL_SHIFTS_TO)) if touches else span

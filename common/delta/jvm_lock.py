@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 
 from common.errors import Locked
 from common.settings.locations import Location
-from common.spark.jvm import found_class, running_jvm
+from common.spark.jvm import cached_class, running_jvm
 
 log = structlog.get_logger()
 POLL_SECONDS = 0.1
@@ -32,7 +32,7 @@ def jvm_lock(path: Path, table: Location, wait_seconds: float) -> Iterator[None]
     if jvm is None:
         yield
         return
-    file = found_class(jvm, "java.io.RandomAccessFile")(str(path), "rw")
+    file = cached_class(jvm, "java.io.RandomAccessFile")(str(path), "rw")
     kept = reference_to(file, jvm)
     try:
         take(file, table, time.monotonic() + wait_seconds)
@@ -47,8 +47,8 @@ def jvm_lock(path: Path, table: Location, wait_seconds: float) -> Iterator[None]
 def reference_to(file: Any, jvm: Any) -> Any:
     """Kept by the JVM until it is cancelled. Py4J drops what it holds for Python as soon as Python is gone, and Java
     closes a file that nobody refers to, which would give up the lock while the commit still runs."""
-    days = found_class(jvm, "java.util.concurrent.TimeUnit").DAYS
-    return found_class(jvm, "java.util.concurrent.CompletableFuture")().completeOnTimeout(
+    days = cached_class(jvm, "java.util.concurrent.TimeUnit").DAYS
+    return cached_class(jvm, "java.util.concurrent.CompletableFuture")().completeOnTimeout(
         file, LONGER_THAN_ANY_JOB_DAYS, days
     )
 

@@ -17,7 +17,7 @@ from common.settings.pipeline import Pipeline
 from common.spark.source import RECORD
 
 LINEAGE = "_alluvium"
-ORIGIN = T.StructType(
+LINEAGE_TYPE = T.StructType(
     [
         T.StructField("topic", T.StringType()),
         T.StructField("topic_id", T.StringType()),
@@ -29,17 +29,17 @@ ORIGIN = T.StructType(
 )
 
 
-def origin(position: Position) -> Column:
+def lineage_of(position: Position) -> Column:
     """Of a record that `position`'s transaction read."""
     place = [F.col(f"{RECORD}.{name}") for name in ("topic", "partition", "offset")]
     return _origin(place[0], F.lit(position.topic_id), *place[1:], F.lit(position.epoch), F.lit(position.seq))
 
 
-def origin_held(records: pa.ChunkedArray, position: Position) -> pa.Array:
+def lineage_of_arrow(records: pa.ChunkedArray, position: Position) -> pa.Array:
     """The same for records that this process holds."""
     found = records.combine_chunks()
     ours = {"topic_id": position.topic_id, "epoch": position.epoch, "seq": position.seq}
-    fields = list(arrow_schema(ORIGIN))
+    fields = list(arrow_schema(LINEAGE_TYPE))
     values = [
         pa.repeat(pa.scalar(ours[name], kind), len(found)) if name in ours else found.field(name).cast(kind)
         for name, kind in ((field.name, field.type) for field in fields)
@@ -47,15 +47,15 @@ def origin_held(records: pa.ChunkedArray, position: Position) -> pa.Array:
     return pa.StructArray.from_arrays(values, fields=fields)
 
 
-def base_origin(position: Position) -> Column:
+def base_lineage(position: Position) -> Column:
     """Of a row that came from no topic: older than whatever its epoch read later."""
     nothing = F.lit(None)
     return _origin(nothing, nothing, nothing, nothing, F.lit(position.epoch), F.lit(position.seq))
 
 
 def _origin(*values: Column) -> Column:
-    named = [value.cast(field.dataType).alias(field.name) for field, value in zip(ORIGIN, values, strict=True)]
-    return F.struct(*named).cast(ORIGIN)
+    named = [value.cast(field.dataType).alias(field.name) for field, value in zip(LINEAGE_TYPE, values, strict=True)]
+    return F.struct(*named).cast(LINEAGE_TYPE)
 
 
 def is_later(one: str, other: str) -> str:
@@ -85,7 +85,7 @@ def ensure_lineage(spark: SparkSession, path: str, pipeline: Pipeline) -> None:
     wanted = without_statistics(rows, details["partitionColumns"], details["properties"])
     for name, value in wanted.items():
         spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{name}' = '{value}')")
-    spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({LINEAGE} {ORIGIN.simpleString()})")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({LINEAGE} {LINEAGE_TYPE.simpleString()})")
 
 
 def without_statistics(rows: DataFrame, partition_by: list[str], properties: dict[str, str]) -> dict[str, str]:

@@ -20,21 +20,21 @@ from pyspark.sql import types as T
 from common.delta.literals import Value, spark_literal
 from common.delta.sql_text import quoted
 from common.settings.pipeline import PRUNABLE, Pipeline
-from common.spark.queries import Answer
+from common.spark.queries import JsonRow
 
 # So many ranges a column: one late row does not widen the bounds to the whole history.
-SPANS = 64
+MAX_RANGES = 64
 # So many values of a key that nobody has asked to prune by are divided into ranges; more of them are one range.
-DIVIDED = 10_000
+MAX_DIVIDED = 10_000
 # So many bytes of a text tell how far it is from another.
 PREFIX = 14
 Kinds = tuple[tuple[str, T.DataType], ...]
 # Between two neighbours of these there is nothing.
-WHOLE = (T.IntegerType, T.LongType, T.DateType)
+DISCRETE = (T.IntegerType, T.LongType, T.DateType)
 
 
 @dataclass(frozen=True)
-class Span:
+class Range:
     """From the first to the last value of a range."""
 
     first: Value
@@ -42,39 +42,39 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Spread:
+class ValueRanges:
     """The values that a batch has in a column: at most SPANS ranges, divided at the widest gaps, and perhaps a null."""
 
-    spans: Sequence[Span]
+    ranges: Sequence[Range]
     has_null: bool
 
 
 @dataclass(frozen=True)
-class Bound:
+class PruneBound:
     """One column's part: a row with a key of the batch lies in one of the spans, or has a null where that may be."""
 
     column: str
     kind: T.DataType
-    spans: Sequence[Span]
+    ranges: Sequence[Range]
     or_null: bool
 
     def condition(self) -> Column:
         """The bound as a condition on the table, which is called `t`."""
         column = F.col(f"t.{quoted(self.column)}")
-        branches = [self._holds(column, span) for span in self.spans]
+        branches = [self._holds(column, span) for span in self.ranges]
         return reduce(or_, [*branches, column.isNull()] if self.or_null else branches)
 
-    def _holds(self, column: Column, span: Span) -> Column:
+    def _holds(self, column: Column, span: Range) -> Column:
         first, last = (spark_literal(value, self.kind) for value in (span.first, span.last))
         return column == first if span.first == span.last else column.between(first, last)
 
 
-def condition_of(bounds: Sequence[Bound]) -> Column | None:
+def condition_of(bounds: Sequence[PruneBound]) -> Column | None:
     """All bounds at once, as a condition on the table, which is called `t`. None where nothing bounds the batch."""
     return reduce(and_, [bound.condition() for bound in bounds]) if bounds else None
 
 
-def kinds_of(schema: T.StructType, columns: Sequence[str]) -> Kinds:
+def column_types(schema: T.StructType, columns: Sequence[str]) -> Kinds:
     return tuple((name, schema[name].dataType) for name in columns)
 
 
@@ -85,34 +85,34 @@ def undeclared_keys(schema: T.StructType, pipeline: Pipeline) -> list[str]:
     return [key for key in keys if schema[key].dataType.simpleString() in PRUNABLE]
 
 
-def bounds_by(found: Mapping[str, Spread], kinds: Kinds, pipeline: Pipeline) -> list[Bound]:
+def bounds_by(found: Mapping[str, ValueRanges], kinds: Kinds, pipeline: Pipeline) -> list[PruneBound]:
     """What every row with a key of the batch fulfils. Empty: any row may have one."""
     keys, bounds = pipeline.target.keys, []
     for name, kind in kinds:
         # Where the pipeline deletes, a null is a tombstone's: what its row has in the column is unknown.
         if not (pipeline.deletes and found[name].has_null):
             # Rows from before a column was declared may have a null in it; no key is null.
-            bounds.append(Bound(name, kind, found[name].spans, or_null=name not in keys))
+            bounds.append(PruneBound(name, kind, found[name].ranges, or_null=name not in keys))
     return bounds
 
 
-def spread_held(column: pa.ChunkedArray, kind: T.DataType) -> Spread:
+def value_ranges_of(column: pa.ChunkedArray, kind: T.DataType) -> ValueRanges:
     """Of a column that this process holds."""
     held = sorted(ordinals_held(pc.unique(column.drop_null())))
     numbers = [prefix_held(value) if isinstance(value, str) else value for value in held]
-    nothing_between = 1 if isinstance(kind, WHOLE) else 0
+    nothing_between = 1 if isinstance(kind, DISCRETE) else 0
     gaps = [(after - before, at) for at, (before, after) in enumerate(pairwise(numbers), start=1)]
-    widest = sorted((each for each in gaps if each[0] > nothing_between), reverse=True)[: SPANS - 1]
+    widest = sorted((each for each in gaps if each[0] > nothing_between), reverse=True)[: MAX_RANGES - 1]
     starts = [0, *sorted(at for _, at in widest), len(held)] if held else []
-    spans = [Span(held[start], held[after - 1]) for start, after in pairwise(starts)]
-    return Spread(spans, has_null=column.null_count > 0)
+    ranges = [Range(held[start], held[after - 1]) for start, after in pairwise(starts)]
+    return ValueRanges(ranges, has_null=column.null_count > 0)
 
 
-def range_held(column: pa.ChunkedArray) -> Spread:
+def whole_range_of(column: pa.ChunkedArray) -> ValueRanges:
     """From the least to the greatest value of a column that this process holds, as one span: soon told of many."""
     ends = pc.min_max(column)
     first, last = ordinals_held(pa.array([ends["min"].as_py(), ends["max"].as_py()], column.type))
-    return Spread([] if first is None else [Span(first, last)], has_null=column.null_count > 0)
+    return ValueRanges([] if first is None else [Range(first, last)], has_null=column.null_count > 0)
 
 
 def ordinals_held(values: pa.Array) -> list[Any]:
@@ -127,7 +127,7 @@ def prefix_held(text: str) -> int:
     return int.from_bytes(text.encode()[:PREFIX].ljust(PREFIX, b"\0"))
 
 
-def spans_of(kinds: Kinds, where: Column, undivided: Sequence[str] = ()) -> Column:
+def ranges_column(kinds: Kinds, where: Column, undivided: Sequence[str] = ()) -> Column:
     """For each column its values as at most SPANS ranges, divided at the widest gaps, and whether one is null.
 
     As arrays, and not by windows, which are several queries' worth of planning: in one task, as large as the batch.
@@ -149,7 +149,7 @@ def whole(name: str, kind: T.DataType, where: Column) -> Column:
 
 
 def divided(name: str, kind: T.DataType, where: Column) -> Column:
-    return let(in_order(name, kind, where), lambda held: let(starts(held, kind), lambda at: spans(held, at)))
+    return let(in_order(name, kind, where), lambda held: let(starts(held, kind), lambda at: ranges(held, at)))
 
 
 def let(value: Column, then: Callable[[Column], Column]) -> Column:
@@ -176,13 +176,13 @@ def starts(held: Column, kind: T.DataType) -> Column:
     def gap_before(value: Column, index: Column) -> Column:
         return F.struct((value["ordinal"] - F.get(held, index - 1)["ordinal"]).alias("gap"), index.alias("at"))
 
-    nothing_between = 1 if isinstance(kind, WHOLE) else 0
+    nothing_between = 1 if isinstance(kind, DISCRETE) else 0
     gaps = F.filter(F.transform(held, gap_before), lambda each: each["gap"] > nothing_between)
-    widest = F.slice(F.sort_array(gaps, asc=False), 1, SPANS - 1)
+    widest = F.slice(F.sort_array(gaps, asc=False), 1, MAX_RANGES - 1)
     return F.sort_array(F.transform(widest, lambda each: each["at"]))
 
 
-def spans(held: Column, starts: Column) -> Column:
+def ranges(held: Column, starts: Column) -> Column:
     def span(start: Column, index: Column) -> Column:
         after = F.coalesce(F.get(starts, index), F.size(held))
         return F.struct(F.get(held, start).alias("first"), F.get(held, after - 1).alias("last"))
@@ -205,16 +205,16 @@ def of_prefix(text: Column) -> Column:
     return high * F.lit(2**56).cast("decimal(17,0)") + low
 
 
-def spread_told(found: Answer, kind: T.DataType) -> Spread:
+def ranges_from_json(found: JsonRow, kind: T.DataType) -> ValueRanges:
     """The answer to `spans_of`. A column with nothing but nulls has a span that begins nowhere; without rows nobody
     says whether there is a null."""
-    spans = [
-        Span(value_told(each["first"], kind), value_told(each["last"], kind))
+    ranges = [
+        Range(value_from_json(each["first"], kind), value_from_json(each["last"], kind))
         for each in found.get("spans", [])
         if "first" in each
     ]
-    return Spread(spans, found.get("has_null", False))
+    return ValueRanges(ranges, found.get("has_null", False))
 
 
-def value_told(found: Answer, kind: T.DataType) -> Value:
+def value_from_json(found: JsonRow, kind: T.DataType) -> Value:
     return str(found["text"]) if isinstance(kind, T.StringType) else int(found["ordinal"])

@@ -15,7 +15,7 @@ from common.delta.log import Commits
 from common.delta.side_fields import fitting_struct, stored_struct
 from common.model.position import Position, position_in
 from common.spark.source import RECORD
-from common.spark.validate.disposition import FATE, LATE, QUARANTINED
+from common.spark.validate.disposition import DISPOSITION, LATE, QUARANTINED
 from common.spark.validate.rejection import MESSAGE, REASON
 from common.spark.validate.timestamps import readable
 
@@ -34,7 +34,9 @@ def append_quarantined(rows: DataFrame, table: str, position: Position, table_id
         *(F.lit(None).cast(kind).alias(name) for name, kind in REPLAY_COLUMNS.items()),
         F.lit(position.topic_id).cast("string").alias("topic_id"),
     ]
-    append_side(rows.where(F.col(FATE) == QUARANTINED), f"{table}{QUARANTINE_TABLE}", position, table_id, columns)
+    append_side(
+        rows.where(F.col(DISPOSITION) == QUARANTINED), f"{table}{QUARANTINE_TABLE}", position, table_id, columns
+    )
 
 
 def append_late(rows: DataFrame, table: str, position: Position, table_id: str, columns: list[str]) -> None:
@@ -42,7 +44,7 @@ def append_late(rows: DataFrame, table: str, position: Position, table_id: str, 
     path, schema = f"{table}{LATE_TABLE}", rows.schema
     kinds = {name: schema[name].dataType for name in columns}
     event = fitting_struct(kinds, stored_struct(rows.sparkSession, path, "event"), F.col).alias("event")
-    append_side(rows.where(F.col(FATE) == LATE), path, position, table_id, [event])
+    append_side(rows.where(F.col(DISPOSITION) == LATE), path, position, table_id, [event])
 
 
 def append_side(rows: DataFrame, path: str, position: Position, table_id: str, columns: list[Column]) -> None:
@@ -71,7 +73,7 @@ def rows_appended(spark: SparkSession, path: str, position: Position) -> int:
     return sum(int(commit.info["operationMetrics"]["numOutputRows"]) for commit in of_position)
 
 
-def undo_provisional(spark: SparkSession, table: str, ledger: Ledger) -> None:
+def delete_uncommitted(spark: SparkSession, table: str, ledger: Ledger) -> None:
     """Remove what dead runs wrote for transactions that never came, of whatever epoch of this pipeline."""
     for suffix in (QUARANTINE_TABLE, LATE_TABLE):
         path = f"{table}{suffix}"

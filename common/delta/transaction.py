@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from common.delta.file_skipping import File
-from common.delta.format.table_features import PlainTable, plain_table
+from common.delta.format.table_features import WritableTable, writable_table
 from common.errors import StateError
 from common.model.position import Stamp
 from common.spark.jvm import items_of, java, scala_object, scala_seq
@@ -59,10 +59,10 @@ class DirectTransaction:
         """Whether a property is true, in whatever case it was written: Delta reads it so."""
         return str(self._metadata["configuration"].get(name, "")).lower() == "true"
 
-    def plain_table(self) -> PlainTable:
+    def writable_table(self) -> WritableTable:
         """What has to be known to write its files without Delta; NotPlainError where only Delta should."""
         protocol = json.loads(self._txn.protocol().json())["protocol"]
-        return plain_table(self._metadata, protocol, self.schema)
+        return writable_table(self._metadata, protocol, self.schema)
 
     def fence(self, stamp: Stamp) -> None:
         """A rival under the same id becomes a conflict too. Delta rebuilds the table's state for it."""

@@ -2,7 +2,7 @@
 
 from pyspark.sql import types as T
 
-WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+DISCRETE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 # Digits that a decimal needs before its point, as Delta counts them: files keep the two smallest types as ints.
 DIGITS: dict[type[T.DataType], int] = {T.ByteType: 10, T.ShortType: 10, T.IntegerType: 10, T.LongType: 20}
 
@@ -38,8 +38,8 @@ def widens(narrow: T.DataType, wide: T.DataType) -> bool:
     """True where Delta's type widening changes a column of `narrow` to `wide`; every value stays the same number."""
     if isinstance(wide, T.DecimalType):
         return widens_to_decimal(narrow, wide)
-    if isinstance(narrow, WHOLE) and isinstance(wide, WHOLE):
-        return WHOLE.index(type(narrow)) < WHOLE.index(type(wide))
+    if isinstance(narrow, DISCRETE) and isinstance(wide, DISCRETE):
+        return DISCRETE.index(type(narrow)) < DISCRETE.index(type(wide))
     if isinstance(wide, T.DoubleType):
         return isinstance(narrow, (T.FloatType, T.ByteType, T.ShortType, T.IntegerType))
     return False

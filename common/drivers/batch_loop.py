@@ -9,15 +9,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common import stop
 from common.drivers.run import Run
-from common.drivers.start import Start
-from common.engine.stage_timer import StageTimes
+from common.drivers.start import RunState
+from common.engine.stage_timer import StageTimer
 from common.model.offsets import Available, Plan, plan
 from common.present.console import announce_schemas, print_rows
 from common.spark.source import read_range
 
 
 @dataclass(frozen=True)
-class Patience:
+class IdlePolicy:
     """How long to wait at a time when a topic is quiet, and after how long to give up."""
 
     wait_seconds: float = 60
@@ -27,7 +27,7 @@ class Patience:
 class BatchLoop:
     """One run of the loop."""
 
-    def __init__(self, spark: SparkSession, start: Start) -> None:
+    def __init__(self, spark: SparkSession, start: RunState) -> None:
         self.run = Run(spark, start, mode="batch")
         self._first = start.available
 
@@ -38,7 +38,7 @@ class BatchLoop:
             while self._settle(self._first):
                 stop.check()
 
-    def follow(self, patience: Patience) -> None:
+    def follow(self, patience: IdlePolicy) -> None:
         """Settle what comes, until nothing has come for as long as patience lasts."""
         with self.run.reported():
             self._announce(self._plan(self._first))
@@ -60,14 +60,14 @@ class BatchLoop:
 
     def _settle(self, available: Available) -> bool:
         """The next batch; False where there is none."""
-        times = StageTimes()
+        times = StageTimer()
         with times.stage("plan"):
             planned = self._plan(available)
         if planned.records:
             self.run.settle(planned, self.run.spark, lambda: self._read(planned), times)
         return planned.records > 0
 
-    def _wait(self, patience: Patience) -> float:
+    def _wait(self, patience: IdlePolicy) -> float:
         print_rows(0)
         print(f"Waiting for {spoken(patience.wait_seconds)} to see if messages come...", flush=True)
         pause(patience.wait_seconds)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from common.delta.ledger import Ledger
 from common.errors import StateError
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Available, Offsets, Plan, starting_offsets
 from common.model.position import Position
 from common.settings.remedies import new_epoch
@@ -19,7 +19,7 @@ class Resumption:
     available: Available
 
 
-def resume(ledger: Ledger, topic: Topic) -> Resumption:
+def resume(ledger: Ledger, topic: TopicClient) -> Resumption:
     topic_id, _ = topic.describe()
     position = ledger.position()
     refuse_other_topic(position, topic.name, topic_id)
@@ -44,7 +44,7 @@ def planned_by_spark(before: Offsets, end: Offsets) -> Plan:
     return Plan({partition: before.get(partition, 0) for partition in end}, end)
 
 
-def is_settled(planned: Plan, position: Position) -> bool:
+def is_already_committed(planned: Plan, position: Position) -> bool:
     """True for a batch that the table already has, or that has no records. A batch that begins anywhere but at the
     position is refused."""
     if not position.offsets:

@@ -7,18 +7,18 @@ import structlog
 from pyspark.sql import DataFrame, SparkSession
 
 from common import stop
-from common.drivers.start import Start, take_over
+from common.drivers.start import RunState, recover
 from common.engine.batch import run_batch
 from common.engine.disk_full import space_needed
 from common.engine.run_report import RunReport
-from common.engine.stage_timer import StageTimes
+from common.engine.stage_timer import StageTimer
 from common.errors import ConfigurationError
 from common.faults import fault_point
 from common.kafka.retention_watch import ExpiryWatch
 from common.model.offsets import Plan
 from common.present.console import print_rows
-from common.spark.fetched import fetched_rows
-from common.spark.jvm import remember_classes
+from common.spark.fetched import fetched_dataframe
+from common.spark.jvm import cache_jvm_classes
 from common.spark.small_queries import FEW_RECORDS
 
 log = structlog.get_logger()
@@ -27,28 +27,28 @@ log = structlog.get_logger()
 class Run:
     """One run of a driver; `position` is always the last that the table has committed."""
 
-    def __init__(self, spark: SparkSession, start: Start, *, mode: str) -> None:
-        remember_classes(spark)
-        with space_needed(start.settling.table):
-            take_over(spark, start)
+    def __init__(self, spark: SparkSession, start: RunState, *, mode: str) -> None:
+        cache_jvm_classes(spark)
+        with space_needed(start.context.table):
+            recover(spark, start)
         self.spark = spark
-        self.settling = start.settling
-        self.topic = start.settling.topic
-        self.pipeline = start.settling.pipeline
+        self.context = start.context
+        self.topic = start.context.topic
+        self.pipeline = start.context.pipeline
         self.position = start.position
         self._expiry = ExpiryWatch(self.topic)
         self._report = RunReport(
-            mode=mode, pipeline=self.pipeline.name, table=str(start.settling.table), topic=self.topic.name
+            mode=mode, pipeline=self.pipeline.name, table=str(start.context.table), topic=self.topic.name
         )
 
-    def settle(self, planned: Plan, spark: SparkSession, by_spark: Callable[[], DataFrame], times: StageTimes) -> None:
+    def settle(self, planned: Plan, spark: SparkSession, by_spark: Callable[[], DataFrame], times: StageTimer) -> None:
         """One batch into the table. The report is no part of it: the commit stands whether or not it is written."""
         self._expiry.look(planned)
         with times.stage("read"):
             fetched = self._fetched(planned, spark)
         rows = by_spark() if fetched is None else fetched
-        with space_needed(self.settling.table):
-            result = run_batch(self.settling, self.position, planned, rows, times, fetched=fetched is not None)
+        with space_needed(self.context.table):
+            result = run_batch(self.context, self.position, planned, rows, times, fetched=fetched is not None)
         self.position = result.position
         print_rows(result.rows_read)
         log.info("settled", seq=result.position.seq, **result.figures())
@@ -56,13 +56,13 @@ class Run:
         fault_point("reported")
 
     def _fetched(self, planned: Plan, spark: SparkSession) -> DataFrame | None:
-        return fetched_rows(spark, self.topic, planned) if planned.records <= FEW_RECORDS else None
+        return fetched_dataframe(spark, self.topic, planned) if planned.records <= FEW_RECORDS else None
 
     @contextmanager
     def reported(self) -> Iterator[None]:
         """The report's last word: how the run ended. A signal is waited with until a batch can be left."""
         try:
-            with stop.deferred(), space_needed(self.settling.table):
+            with stop.deferred(), space_needed(self.context.table):
                 yield
         except stop.Stopped as stopped:
             batches = self._report.batches

@@ -6,12 +6,12 @@ from pyspark.sql import SparkSession
 
 from common.delta.lock import commit_lock
 from common.delta.open_ledger import open_ledger
-from common.delta.side_tables import undo_provisional
+from common.delta.side_tables import delete_uncommitted
 from common.drivers.resume import resume
-from common.engine.batch import Settling
+from common.engine.batch import BatchContext
 from common.engine.table_fit import TableFit
 from common.faults import fault_point
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Available
 from common.model.position import Position
 from common.settings.brokers import bootstrap
@@ -29,7 +29,7 @@ class Inputs:
 
     pipeline: Pipeline
     table: Location
-    topic: Topic
+    topic: TopicClient
     check_pruning: bool = False
 
 
@@ -38,21 +38,21 @@ def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str, *, 
     pipeline, table, addresses = read_pipeline(name), location(delta_dir), bootstrap(brokers)
     tell(PIPELINE=name, DELTA_DIR=str(table), BROKERS=addresses, TOPIC=topic_name)
     require_delta_table(table)
-    topic = Topic(addresses, topic_name, access=access(pipeline.source.kafka))
+    topic = TopicClient(addresses, topic_name, access=access(pipeline.source.kafka))
     topic.describe()
     return Inputs(pipeline, table, topic, check_pruning)
 
 
 @dataclass(frozen=True)
-class Start:
+class RunState:
     """Where a driver begins."""
 
-    settling: Settling
+    context: BatchContext
     position: Position
     available: Available
 
 
-def start_from_table(spark: SparkSession, given: Inputs) -> Start:
+def start_from_table(spark: SparkSession, given: Inputs) -> RunState:
     pipeline, table, topic = given.pipeline, given.table, given.topic
     check_expressions(spark, pipeline)
     # Of a job that was killed the JVM may still be in its commit: the position is read when that is over.
@@ -60,19 +60,19 @@ def start_from_table(spark: SparkSession, given: Inputs) -> Start:
         found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
         fit = TableFit(spark, pipeline, table)
     decoder = decoder_of(spark, pipeline)
-    settling = Settling(fit, table, topic, found.topic_id, decoder, check_pruning=given.check_pruning)
-    return Start(settling, found.position, found.available)
+    context = BatchContext(fit, table, topic, found.topic_id, decoder, check_pruning=given.check_pruning)
+    return RunState(context, found.position, found.available)
 
 
-def take_over(spark: SparkSession, start: Start) -> None:
+def recover(spark: SparkSession, start: RunState) -> None:
     """Undo what a dead run left: rows beside the table whose transaction never came, a position that was not copied.
     Then alter the table where the pipeline declares more than it has."""
     fault_point("started")
-    table = start.settling.table.uri
-    ledger = open_ledger(spark, table, start.settling.pipeline.name)
+    table = start.context.table.uri
+    ledger = open_ledger(spark, table, start.context.pipeline.name)
     # Maintenance rewrites the side tables too.
-    with commit_lock(start.settling.table):
-        undo_provisional(spark, table, ledger)
-        start.settling.fit.apply(spark)
+    with commit_lock(start.context.table):
+        delete_uncommitted(spark, table, ledger)
+        start.context.fit.apply(spark)
     ledger.copy(start.position)
     fault_point("undone")

@@ -12,11 +12,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from common import stop
 from common.delta.small_files import Files
-from common.drivers.resume import is_settled, planned_by_spark
+from common.drivers.resume import is_already_committed, planned_by_spark
 from common.drivers.run import Run
-from common.drivers.start import Start
+from common.drivers.start import RunState
 from common.engine.batch import refuse_unreadable
-from common.engine.stage_timer import StageTimes
+from common.engine.stage_timer import StageTimer
 from common.errors import AlluviumError, StateError, UsageError
 from common.model.offsets import Offsets, Plan, from_json, starting_offsets
 from common.present.console import announce_schemas
@@ -56,12 +56,12 @@ class Trigger:
 class Stream:
     """One run of the stream."""
 
-    def __init__(self, spark: SparkSession, start: Start) -> None:
+    def __init__(self, spark: SparkSession, start: RunState) -> None:
         self.run = Run(spark, start, mode="stream")
         self._begin = starting_offsets(start.position.offsets, start.available)
         self._failure: BaseException | None = None
         self._under_way = threading.Lock()
-        checkpoints = f"{self.run.settling.table.uri}/_alluvium/{self.run.pipeline.name}/checkpoint"
+        checkpoints = f"{self.run.context.table.uri}/_alluvium/{self.run.pipeline.name}/checkpoint"
         # The job lock is held: whatever lies here is a dead run's.
         Files(spark, checkpoints).delete_all()
         self._checkpoint = f"{checkpoints}/{run_id()}"
@@ -84,7 +84,7 @@ class Stream:
             # and one of ours knows its remedy and exit code.
             if isinstance(self._failure, AlluviumError):
                 raise self._failure from error
-            refuse_unreadable(self.run.settling, self.run.position.offsets or self._begin)
+            refuse_unreadable(self.run.context, self.run.position.offsets or self._begin)
             raise (self._failure or error) from error
 
     def _await_end(self, query: StreamingQuery) -> None:
@@ -110,10 +110,10 @@ class Stream:
                 raise
 
     def _settle_once(self, rows: DataFrame, batch_id: int) -> None:
-        times = StageTimes()
+        times = StageTimer()
         with times.stage("plan"):
             planned = self._planned(batch_id)
-        if not is_settled(planned, self.run.position):
+        if not is_already_committed(planned, self.run.position):
             self.run.settle(planned, rows.sparkSession, lambda: rows, times)
 
     def _planned(self, batch_id: int) -> Plan:

@@ -20,19 +20,19 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from common.drivers.start import Start
-from common.engine.batch import Settling, run_batch
-from common.engine.stage_timer import StageTimes
+from common.drivers.start import RunState
+from common.engine.batch import BatchContext, run_batch
+from common.engine.stage_timer import StageTimer
 from common.engine.table_fit import TableFit
 from common.errors import AlluviumError, first_line
 from common.faults import is_wanted
 from common.kafka.consumer import Record
 from common.model.offsets import Available, Plan, plan
 from common.model.position import Position, first_position
-from common.rules.compare import NOT_FOR_PYTHON
+from common.rules.compare import CONVERSION_ERRORS
 from common.settings.locations import Location, location
 from common.spark.fetched import rows_of
-from common.spark.jvm import java, remember_classes
+from common.spark.jvm import cache_jvm_classes, java
 
 log = structlog.get_logger()
 ROUNDS = 6
@@ -40,10 +40,10 @@ ROUNDS = 6
 LONGEST_SECONDS = 5.0
 SAMPLE_RECORDS = 100
 # Whatever a rehearsal meets, the job meets it again, and knows better what to do.
-FAILURES = (AlluviumError, PySparkException, Py4JError, OSError, RuntimeError, AttributeError, *NOT_FOR_PYTHON)
+FAILURES = (AlluviumError, PySparkException, Py4JError, OSError, RuntimeError, AttributeError, *CONVERSION_ERRORS)
 
 
-def warm_up(spark: SparkSession, start: Start) -> None:
+def warm_up(spark: SparkSession, start: RunState) -> None:
     """Rehearse, unless records are waiting: to settle them warms the JVM as well, and is what the job is for. A failure
     is no failure of the job."""
     # Executors on other machines would not see the folder, or leave files in one of theirs.
@@ -61,7 +61,7 @@ def warm_up(spark: SparkSession, start: Start) -> None:
         log.info("warmed up", rounds=rounds, seconds=round(time.monotonic() - began, 1))
 
 
-def waiting(start: Start) -> int:
+def waiting(start: RunState) -> int:
     return plan(start.position.offsets, start.available, SAMPLE_RECORDS + 1).records
 
 
@@ -75,28 +75,28 @@ def quietly() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def rehearse(spark: SparkSession, start: Start) -> int:
+def rehearse(spark: SparkSession, start: RunState) -> int:
     """Gives how many batches were settled: none where the topic has no records to try."""
-    records = start.settling.topic.fetcher.fetch(sample(start.available))
+    records = start.context.topic.fetcher.fetch(sample(start.available))
     if not records:
         return 0
-    remember_classes(spark)
+    cache_jvm_classes(spark)
     with tempfile.TemporaryDirectory(prefix="warm-up-") as folder:
         table = location(str(Path(folder) / "table"))
-        position = create_alike(spark, start.settling, table)
-        fit = TableFit(spark, start.settling.pipeline, table)
+        position = create_alike(spark, start.context, table)
+        fit = TableFit(spark, start.context.pipeline, table)
         fit.apply(spark)
-        return settle_again_and_again(replace(start.settling, table=table, fit=fit), position, spark, records)
+        return settle_again_and_again(replace(start.context, table=table, fit=fit), position, spark, records)
 
 
-def create_alike(spark: SparkSession, settling: Settling, table: Location) -> Position:
+def create_alike(spark: SparkSession, context: BatchContext, table: Location) -> Position:
     """An empty table like the user's, at the beginning of an epoch: its log is two files, and for Spark to write them
     would take longer than the first batch."""
     delta_log = java(spark, "org.apache.spark.sql.delta.DeltaLog")
-    snapshot = delta_log.forTableWithSnapshot(spark._jsparkSession, settling.table.uri)._2()
+    snapshot = delta_log.forTableWithSnapshot(spark._jsparkSession, context.table.uri)._2()
     protocol = json.loads(snapshot.protocol().json())["protocol"]
     metadata = json.loads(snapshot.metadata().json())["metaData"] | {"id": str(uuid.uuid4())}
-    position = first_position(settling.pipeline.name, 1, settling.topic.name)
+    position = first_position(context.pipeline.name, 1, context.topic.name)
     now = int(time.time() * 1000)
     info = {"timestamp": now, "inCommitTimestamp": now, "operation": "WRITE", "operationParameters": {}}
     transaction = {"appId": position.app_id, "version": position.seq}
@@ -132,7 +132,7 @@ def sample(available: Available) -> Plan:
 
 
 def settle_again_and_again(
-    settling: Settling, position: Position, spark: SparkSession, records: Sequence[Record]
+    context: BatchContext, position: Position, spark: SparkSession, records: Sequence[Record]
 ) -> int:
     """The same events under ever new offsets: first they are inserted, then updated. On a busy machine there are fewer
     rounds. Gives how many."""
@@ -144,5 +144,5 @@ def settle_again_and_again(
         renumbered = [record._replace(partition=0, offset=first + n) for n, record in enumerate(records)]
         planned = Plan({0: first}, {0: first + len(records)})
         rows = rows_of(spark, renumbered)
-        position = run_batch(settling, position, planned, rows, StageTimes(), fetched=True).position
+        position = run_batch(context, position, planned, rows, StageTimer(), fetched=True).position
     return ROUNDS

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from common.errors import AlluviumError
 from common.model.offsets import Offsets, Plan
 from common.settings.pipeline import Pipeline
-from common.spark.queries import Answer
+from common.spark.queries import JsonRow
 from common.spark.source import RECORD
-from common.spark.validate.disposition import FATE, FATES, FOLDED, LATE, MERGE, NULL, QUARANTINED, is_late
+from common.spark.validate.disposition import DISPOSITION, DISPOSITIONS, FOLDED, LATE, MERGE, NULL, QUARANTINED, is_late
 from common.spark.validate.rejection import REASON
 
 
@@ -30,7 +30,7 @@ class PartitionTally:
     first: int
     last: int
     misrouted: int
-    fates: Mapping[str, int]
+    dispositions: Mapping[str, int]
 
 
 def check_plan(planned: Plan, committed: Offsets) -> None:
@@ -44,7 +44,7 @@ def check_plan(planned: Plan, committed: Offsets) -> None:
             raise unbalanced(f"{where}, the table ends at {committed.get(partition, 0)}")
 
 
-def count_fates(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+def count_dispositions(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Of rows that are materialised already; as many rows as the topic has partitions."""
     return rows.groupBy(F.col(f"{RECORD}.partition").alias("partition")).agg(*counts(pipeline))
 
@@ -57,12 +57,12 @@ def counts(pipeline: Pipeline) -> tuple[Column, ...]:
         F.count_distinct(offset).alias("offsets"),
         F.min(offset).alias("first"),
         F.max(offset).alias("last"),
-        F.count_if(is_misrouted(pipeline)).alias("misrouted"),
-        *(F.count_if(F.col(FATE) == fate).alias(fate) for fate in FATES),
+        F.count_if(wrong_disposition(pipeline)).alias("misrouted"),
+        *(F.count_if(F.col(DISPOSITION) == disposition).alias(disposition) for disposition in DISPOSITIONS),
     )
 
 
-def tally(counted: Iterable[Answer]) -> dict[int, PartitionTally]:
+def tally(counted: Iterable[JsonRow]) -> dict[int, PartitionTally]:
     return {
         row["partition"]: PartitionTally(
             rows=row["rows"],
@@ -70,20 +70,20 @@ def tally(counted: Iterable[Answer]) -> dict[int, PartitionTally]:
             first=row["first"],
             last=row["last"],
             misrouted=row["misrouted"],
-            fates={fate: row[fate] for fate in FATES},
+            dispositions={disposition: row[disposition] for disposition in DISPOSITIONS},
         )
         for row in counted
     }
 
 
-def is_misrouted(pipeline: Pipeline) -> Column:
+def wrong_disposition(pipeline: Pipeline) -> Column:
     """Turned away without a reason, let pass in spite of one or without a key, late or in time against its own time."""
-    has_reason, fate = F.col(REASON).isNotNull(), F.col(FATE)
+    has_reason, disposition = F.col(REASON).isNotNull(), F.col(DISPOSITION)
     no_key = reduce(or_, (F.col(key).isNull() for key in pipeline.target.keys))
     return (
-        (has_reason != fate.isin(QUARANTINED, NULL))
-        | (~has_reason & ((fate == LATE) != is_late(pipeline)))
-        | (no_key & fate.isin(MERGE, FOLDED))
+        (has_reason != disposition.isin(QUARANTINED, NULL))
+        | (~has_reason & ((disposition == LATE) != is_late(pipeline)))
+        | (no_key & disposition.isin(MERGE, FOLDED))
     )
 
 
@@ -95,8 +95,8 @@ def check_tally(found: Mapping[int, PartitionTally], planned: Plan) -> None:
             raise unbalanced(f"{where}: offsets {each.first} to {each.last} are not in the plan")
         if each.offsets != each.rows:
             raise unbalanced(f"{where}: {each.rows} rows have {each.offsets} offsets")
-        if sum(each.fates.values()) != each.rows:
-            raise unbalanced(f"{where}: {each.rows} rows were read, {sum(each.fates.values())} have a fate")
+        if sum(each.dispositions.values()) != each.rows:
+            raise unbalanced(f"{where}: {each.rows} rows were read, {sum(each.dispositions.values())} have a fate")
         if each.misrouted:
             raise unbalanced(f"{where}: {each.misrouted} rows have a fate that is not theirs")
 
@@ -109,4 +109,4 @@ def unbalanced(what: str) -> AccountingError:
 
 
 def totals(found: Mapping[int, PartitionTally]) -> dict[str, int]:
-    return {fate: sum(each.fates[fate] for each in found.values()) for fate in FATES}
+    return {disposition: sum(each.dispositions[disposition] for each in found.values()) for disposition in DISPOSITIONS}

@@ -10,25 +10,25 @@ from common import stop
 from common.delta.open_ledger import open_ledger
 from common.delta.pruning import bounds_by
 from common.engine.accounting import check_plan, check_tally, totals
-from common.engine.commit import Accounted, Committed, Step, commit
+from common.engine.commit import Committed, PendingTransaction, ReconciledBatch, commit
 from common.engine.gaps import check_gaps
 from common.engine.key_uniqueness import check_keys
-from common.engine.materialized_batch import Keep, Materialised, keep_few, keep_many
-from common.engine.stage_timer import StageTimes
+from common.engine.materialized_batch import MaterializedBatch, Materializer, materialize_fetched, materialize_read
+from common.engine.stage_timer import StageTimer
 from common.engine.table_fit import TableFit
 from common.errors import AlluviumError, StateError
 from common.faults import fault_point
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.merge.changes import Changes, changes_of
 from common.model.offsets import Offsets, Plan, starting_offsets
 from common.model.position import Position
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 from common.settings.remedies import new_epoch
-from common.spark.classify import with_fates, with_fates_of_records
+from common.spark.classify import classify, classify_records
 from common.spark.decode.decoder import Decoder
 from common.spark.overflow import is_overflow, read_around
-from common.spark.small_queries import FEW_RECORDS, planned_for
+from common.spark.small_queries import FEW_RECORDS, small_query_conf
 from common.spark.source import RECORD
 from common.spark.validate.disposition import MERGE, QUARANTINED
 
@@ -43,27 +43,27 @@ class BatchResult:
 
     position: Position
     planned: Plan
-    fates: dict[str, int]
+    dispositions: dict[str, int]
     gaps: int
     committed: Committed
     seconds: dict[str, float]
 
     @property
     def rows_read(self) -> int:
-        return sum(self.fates.values())
+        return sum(self.dispositions.values())
 
     def figures(self) -> dict[str, int]:
         """What is worth a line in the log: every row's fate, and what the commit did."""
-        return {"rows": self.rows_read, **self.fates, "gaps": self.gaps, **asdict(self.committed.outcome)}
+        return {"rows": self.rows_read, **self.dispositions, "gaps": self.gaps, **asdict(self.committed.outcome)}
 
 
 @dataclass(frozen=True)
-class Settling:
+class BatchContext:
     """Everything that a batch needs besides its rows."""
 
     fit: TableFit
     table: Location
-    topic: Topic
+    topic: TopicClient
     topic_id: str
     decoder: Decoder
     check_pruning: bool = False
@@ -75,7 +75,13 @@ class Settling:
 
 
 def run_batch(
-    settling: Settling, position: Position, planned: Plan, rows: DataFrame, times: StageTimes, *, fetched: bool = False
+    context: BatchContext,
+    position: Position,
+    planned: Plan,
+    rows: DataFrame,
+    times: StageTimer,
+    *,
+    fetched: bool = False,
 ) -> BatchResult:
     """Settle `rows`, which are those of `planned`, as the transaction after `position`. What was `fetched` by this
     process is little enough for it to hold.
@@ -85,40 +91,44 @@ def run_batch(
     """
     fault_point("planned")
     spark = rows.sparkSession
-    following = position.advanced(settling.topic.name, settling.topic_id, planned.end)
-    step = Step(settling.fit, settling.table, position, following, check_pruning=settling.check_pruning)
+    following = position.advanced(context.topic.name, context.topic_id, planned.end)
+    pending = PendingTransaction(context.fit, context.table, position, following, check_pruning=context.check_pruning)
     # A request to stop lets a batch go as long as nothing of it is written.
     stop.check()
-    with planned_for(spark, planned.records):
+    with small_query_conf(spark, planned.records):
         with times.stage("read"):
-            read = read_and_judge(in_one_task(rows, planned), settling, planned, keep_few if fetched else keep_many)
+            read = read_and_judge(
+                in_one_task(rows, planned), context, planned, materialize_fetched if fetched else materialize_read
+            )
         fault_point("read")
         stop.check()
         with times.stage("account"):
             check_plan(planned, position.offsets)
-            accounted, gaps = account(settling, planned, read, changes_of(read, settling.pipeline, following))
+            accounted, gaps = account(context, planned, read, changes_of(read, context.pipeline, following))
     fault_point("accounted")
     stop.check()
-    ledger = open_ledger(spark, settling.table.uri, settling.pipeline.name)
-    committed = commit(spark, step, ledger, accounted, times)
+    ledger = open_ledger(spark, context.table.uri, context.pipeline.name)
+    committed = commit(spark, pending, ledger, accounted, times)
     fault_point("checked")
     with times.stage("copy"):
         ledger.copy(following)
     fault_point("copied")
-    return BatchResult(following, planned, accounted.fates, gaps, committed, times.seconds())
+    return BatchResult(following, planned, accounted.dispositions, gaps, committed, times.seconds())
 
 
-def account(settling: Settling, planned: Plan, read: Materialised, changes: Changes) -> tuple[Accounted, int]:
+def account(
+    context: BatchContext, planned: Plan, read: MaterializedBatch, changes: Changes
+) -> tuple[ReconciledBatch, int]:
     """Every planned offset explained, from the rows themselves: the fates, and the gaps. Nothing is written yet."""
-    refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
-    pipeline, answers = settling.pipeline, read.answers()
-    check_tally(answers.tally, planned)
-    gaps = check_gaps(read.gaps, answers.tally, planned, settling.topic)
-    check_keys(answers.unclear, pipeline)
-    fates = totals(answers.tally)
-    refuse_too_many_bad(fates, pipeline.quality.max_bad_ratio)
-    bounds = bounds_by(answers.spreads, answers.kinds, pipeline) if fates[MERGE] else []
-    return Accounted(read, changes, fates, bounds), gaps
+    refuse_recreated(context.topic.describe()[0], context.topic_id, context.topic.name)
+    pipeline, stats = context.pipeline, read.stats()
+    check_tally(stats.tally, planned)
+    gaps = check_gaps(read.gaps, stats.tally, planned, context.topic)
+    check_keys(stats.ambiguous, pipeline)
+    dispositions = totals(stats.tally)
+    refuse_too_many_bad(dispositions, pipeline.quality.max_bad_ratio)
+    bounds = bounds_by(stats.value_ranges, stats.kinds, pipeline) if dispositions[MERGE] else []
+    return ReconciledBatch(read, changes, dispositions, bounds), gaps
 
 
 def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
@@ -132,34 +142,34 @@ def in_one_task(rows: DataFrame, planned: Plan) -> DataFrame:
     return rows.coalesce(1).limit(planned.records + 1)
 
 
-def read_and_judge(rows: DataFrame, settling: Settling, planned: Plan, keep: Keep) -> Materialised:
+def read_and_judge(rows: DataFrame, context: BatchContext, planned: Plan, keep: Materializer) -> MaterializedBatch:
     """Judged again where the decoder has met what it did not know, from the rows that were read: not from the topic."""
-    pipeline, decoder = settling.pipeline, settling.decoder
-    read = read_once(rows, settling, planned, keep)
-    informed = decoder.informed_by(lambda: read.rows)
+    pipeline, decoder = context.pipeline, context.decoder
+    read = read_once(rows, context, planned, keep)
+    informed = decoder.with_schemas_seen_in(lambda: read.rows)
     if informed is None:
         return read
-    return keep(with_fates_of_records(read.rows.select(RECORD), pipeline, informed), pipeline)
+    return keep(classify_records(read.rows.select(RECORD), pipeline, informed), pipeline)
 
 
-def read_once(rows: DataFrame, settling: Settling, planned: Plan, keep: Keep) -> Materialised:
+def read_once(rows: DataFrame, context: BatchContext, planned: Plan, keep: Materializer) -> MaterializedBatch:
     """Another read of the same range could meet a log that retention has shortened meanwhile. So there is another one
     only where a record has a time that fails every read by Spark."""
-    pipeline, decoder = settling.pipeline, settling.decoder
+    pipeline, decoder = context.pipeline, context.decoder
     try:
-        return keep(with_fates(rows, pipeline, decoder), pipeline)
+        return keep(classify(rows, pipeline, decoder), pipeline)
     except (PySparkException, Py4JError) as error:
-        refuse_unreadable(settling, planned.start)
-        around = read_around(rows.sparkSession, settling.topic, planned) if is_overflow(error) else None
+        refuse_unreadable(context, planned.start)
+        around = read_around(rows.sparkSession, context.topic, planned) if is_overflow(error) else None
         if around is None:
             raise
-    return keep(with_fates(around, pipeline, decoder), pipeline)
+    return keep(classify(around, pipeline, decoder), pipeline)
 
 
-def refuse_unreadable(settling: Settling, start: Offsets) -> None:
+def refuse_unreadable(context: BatchContext, start: Offsets) -> None:
     """Where the broker or the topic is the reason of a failed read, it is the better error: it knows the remedy."""
-    refuse_recreated(settling.topic.describe()[0], settling.topic_id, settling.topic.name)
-    starting_offsets(start, settling.topic.available())
+    refuse_recreated(context.topic.describe()[0], context.topic_id, context.topic.name)
+    starting_offsets(start, context.topic.available())
 
 
 def refuse_recreated(found: str, wanted: str, name: str) -> None:
@@ -171,8 +181,8 @@ def refuse_recreated(found: str, wanted: str, name: str) -> None:
         )
 
 
-def refuse_too_many_bad(fates: dict[str, int], max_ratio: float) -> None:
-    bad, read = fates[QUARANTINED], sum(fates.values())
+def refuse_too_many_bad(dispositions: dict[str, int], max_ratio: float) -> None:
+    bad, read = dispositions[QUARANTINED], sum(dispositions.values())
     if bad > max_ratio * read:
         raise TooManyBadRecords(
             f"{bad} of {read} records would be quarantined, more than max_bad_ratio {max_ratio:g} allows",

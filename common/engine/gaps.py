@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from common.engine.accounting import PartitionTally, unbalanced
-from common.kafka.topic import Gaps, Topic
+from common.kafka.topic import Gaps, TopicClient
 from common.model.offsets import Plan
 from common.spark.source import RECORD, field_of
 
@@ -22,7 +22,7 @@ Ranges = Mapping[int, tuple[int, int]]
 FindGaps = Callable[[Ranges], Gaps]
 
 
-def check_gaps(find_gaps: FindGaps, found: Mapping[int, PartitionTally], planned: Plan, topic: Topic) -> int:
+def check_gaps(find_gaps: FindGaps, found: Mapping[int, PartitionTally], planned: Plan, topic: TopicClient) -> int:
     """The number of gaps, once it is certain that they are none but those of the log. Without any, nobody is asked."""
     absent = missing(found, planned)
     if not absent:
@@ -61,7 +61,7 @@ def gaps_in_spark(rows: DataFrame, ranges: Ranges) -> Gaps:
     return found
 
 
-def gaps_held(rows: pa.Table, ranges: Ranges) -> Gaps:
+def gaps_arrow(rows: pa.Table, ranges: Ranges) -> Gaps:
     """The same for rows that this process holds, without a query."""
     return {partition: gaps_of(offsets_of(rows, partition), *ends) for partition, ends in ranges.items()}
 

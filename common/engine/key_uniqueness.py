@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 from common.engine.accounting import unbalanced
 from common.errors import StateError
 from common.settings.pipeline import POSITION, Pipeline
-from common.spark.queries import Answer, ask
+from common.spark.queries import JsonRow, collect_many
 from common.spark.source import RECORD
-from common.spark.validate.disposition import FATE, FOLDED, MERGE
+from common.spark.validate.disposition import DISPOSITION, FOLDED, MERGE
 
-IS_RIVAL = f"{FATE} IN ('{MERGE}', '{FOLDED}')"
+IS_RIVAL = f"{DISPOSITION} IN ('{MERGE}', '{FOLDED}')"
 
 
 class SplitKeyError(StateError):
@@ -24,9 +24,9 @@ class SplitKeyError(StateError):
         self.partitions = partitions
 
 
-def check_keys(unclear: Iterable[Answer], pipeline: Pipeline) -> None:
+def check_keys(ambiguous: Iterable[JsonRow], pipeline: Pipeline) -> None:
     """Everything that may be wrong with a key of the batch, by one that is."""
-    for row in unclear:
+    for row in ambiguous:
         key = key_of(row, pipeline.target.keys)
         refuse_split(key, row, pipeline.target.sequence)
         if row["_merged"] != 1:
@@ -36,26 +36,26 @@ def check_keys(unclear: Iterable[Answer], pipeline: Pipeline) -> None:
 
 def refuse_split_keys(rows: DataFrame, pipeline: Pipeline) -> None:
     """Only that: for rows that are not one batch of a topic."""
-    for row in ask({"split": an_unclear_key(rows, pipeline, "_least < _greatest")})["split"]:
+    for row in collect_many({"split": first_ambiguous_key(rows, pipeline, "_least < _greatest")})["split"]:
         refuse_split(key_of(row, pipeline.target.keys), row, pipeline.target.sequence)
 
 
-def key_of(row: Answer | Row, keys: Sequence[str]) -> str:
+def key_of(row: JsonRow | Row, keys: Sequence[str]) -> str:
     return ", ".join(f"{name}={row[name]}" for name in keys)
 
 
-def an_unclear_key(rows: DataFrame, pipeline: Pipeline, besides: str = "true") -> DataFrame:
+def first_ambiguous_key(rows: DataFrame, pipeline: Pipeline, besides: str = "true") -> DataFrame:
     """One pass over the keys of the batch; of several the first."""
     sequence = pipeline.target.sequence
-    rivals = rows.where(IS_RIVAL).groupBy(*pipeline.target.keys)
-    found = rivals.agg(*(column.alias(name) for name, column in of_rivals(sequence).items()))
-    unclear = found.where(f"({is_unclear(sequence)}) AND {besides}").orderBy(*pipeline.target.keys).limit(1)
-    return unclear.drop("_newest", "_newest_merged")
+    rows_of_key = rows.where(IS_RIVAL).groupBy(*pipeline.target.keys)
+    found = rows_of_key.agg(*(column.alias(name) for name, column in aggregate_by_key(sequence).items()))
+    ambiguous = found.where(f"({is_ambiguous(sequence)}) AND {besides}").orderBy(*pipeline.target.keys).limit(1)
+    return ambiguous.drop("_newest", "_newest_merged")
 
 
 @cache
-def of_rivals(sequence: str) -> dict[str, Column]:
-    partition, is_merged, order = F.col(f"{RECORD}.partition"), F.col(FATE) == MERGE, age(sequence)
+def aggregate_by_key(sequence: str) -> dict[str, Column]:
+    partition, is_merged, order = F.col(f"{RECORD}.partition"), F.col(DISPOSITION) == MERGE, order_value(sequence)
     return {
         "_rows": F.count("*"),
         "_merged": F.count_if(is_merged),
@@ -66,17 +66,17 @@ def of_rivals(sequence: str) -> dict[str, Column]:
     }
 
 
-def is_unclear(sequence: str) -> str:
+def is_ambiguous(sequence: str) -> str:
     split = " OR _least < _greatest" if sequence == POSITION else ""
     return f"_merged != 1 OR NOT (_newest <=> _newest_merged){split}"
 
 
-def age(sequence: str) -> Column:
+def order_value(sequence: str) -> Column:
     """What is greatest in the newest row; of equal sequences any is. Inside of one partition the offset is enough."""
     return F.col(f"{RECORD}.offset" if sequence == POSITION else sequence)
 
 
-def refuse_split(key: str, found: Answer, sequence: str) -> None:
+def refuse_split(key: str, found: JsonRow, sequence: str) -> None:
     """Offsets of two partitions do not order events: without a sequence column a key must live in one partition."""
     if sequence == POSITION and found["_least"] < found["_greatest"]:
         raise SplitKeyError(

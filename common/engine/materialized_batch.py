@@ -13,48 +13,48 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.delta.pruning import (
-    DIVIDED,
+    MAX_DIVIDED,
     Kinds,
-    Spread,
-    kinds_of,
-    range_held,
-    spans_of,
-    spread_held,
-    spread_told,
+    ValueRanges,
+    column_types,
+    ranges_column,
+    ranges_from_json,
     undeclared_keys,
+    value_ranges_of,
+    whole_range_of,
 )
-from common.engine.accounting import PartitionTally, count_fates, is_misrouted, tally
-from common.engine.gaps import Ranges, gaps_held, gaps_in_spark
-from common.engine.key_uniqueness import an_unclear_key
+from common.engine.accounting import PartitionTally, count_dispositions, tally, wrong_disposition
+from common.engine.gaps import Ranges, gaps_arrow, gaps_in_spark
+from common.engine.key_uniqueness import first_ambiguous_key
 from common.errors import first_line
 from common.kafka.topic import Gaps
-from common.rules.accounting import MISROUTED, tally_held, unclear_held, with_misfolded
-from common.rules.compare import NOT_FOR_PYTHON, can_be_held
+from common.rules.accounting import WRONG_DISPOSITION, first_ambiguous_key_arrow, tally_arrow, with_wrong_dedup
+from common.rules.compare import CONVERSION_ERRORS, can_collect
 from common.settings.pipeline import POSITION, Pipeline
-from common.spark.deduplicate import fold, fold_held
-from common.spark.jvm import bytes_kept, let_go
-from common.spark.queries import Answer, ask
+from common.spark.deduplicate import deduplicate, deduplicate_arrow
+from common.spark.jvm import cached_bytes, unpersist_checkpoint
+from common.spark.queries import JsonRow, collect_many
 from common.spark.source import RECORD, place
-from common.spark.validate.disposition import FATE, MERGE
+from common.spark.validate.disposition import DISPOSITION, MERGE
 from common.spark.validate.rejection import MESSAGE, REASON
 
 log = structlog.get_logger()
 # By Spark's estimate, and each with its record's bytes: less comes here.
 HELD_BYTES = 256 * 2**20
-IS_TO_MERGE = f"{FATE} = '{MERGE}'"
+IS_TO_MERGE = f"{DISPOSITION} = '{MERGE}'"
 
 
 @dataclass(frozen=True)
-class Answers:
+class BatchStats:
     """Of each partition its tally, at most one key that is not clear, and where the prune columns' values lie."""
 
     tally: Mapping[int, PartitionTally]
-    unclear: Sequence[Answer]
-    spreads: Mapping[str, Spread]
+    ambiguous: Sequence[JsonRow]
+    value_ranges: Mapping[str, ValueRanges]
     kinds: Kinds
 
 
-class Materialised(Protocol):
+class MaterializedBatch(Protocol):
     """Rows that were read once."""
 
     @property
@@ -69,70 +69,72 @@ class Materialised(Protocol):
         """One row a key."""
 
     @property
-    def held(self) -> pa.Table | None:
+    def arrow(self) -> pa.Table | None:
         """The same rows in this process, where it has them."""
 
-    def answers(self) -> Answers: ...
+    def stats(self) -> BatchStats: ...
 
     def gaps(self, ranges: Ranges) -> Gaps:
         """The offsets of these ranges that no row has."""
 
 
-Keep = Callable[[DataFrame, Pipeline], Materialised]
+Materializer = Callable[[DataFrame, Pipeline], MaterializedBatch]
 
 
-class InSpark:
+class SparkBatch:
     """Computed and folded once, and kept where that was done."""
 
-    held = None
+    arrow = None
 
     def __init__(self, rows: DataFrame, pipeline: Pipeline) -> None:
         self.rows, self.schema = rows, rows.schema
         self.to_merge = rows.where(IS_TO_MERGE)
         self._pipeline = pipeline
 
-    def answers(self) -> Answers:
+    def stats(self) -> BatchStats:
         undeclared = tuple(undeclared_keys(self.schema, self._pipeline))
-        kinds = kinds_of(self.schema, [*self._pipeline.target.prune_by, *undeclared])
+        kinds = column_types(self.schema, [*self._pipeline.target.prune_by, *undeclared])
         questions = {
-            "fates": count_fates(self.rows, self._pipeline),
-            "unclear": an_unclear_key(self.rows, self._pipeline),
+            "fates": count_dispositions(self.rows, self._pipeline),
+            "unclear": first_ambiguous_key(self.rows, self._pipeline),
         }
         if kinds:
-            questions["spans"] = self.rows.agg(spans_to_merge(kinds, undeclared).alias("spans"))
-        found = ask(questions)
-        spans = found["spans"][0]["spans"] if kinds else {}
-        spreads = {name: spread_told(spans[name], kind) for name, kind in kinds}
-        return Answers(tally(found["fates"]), found["unclear"], spreads, kinds)
+            questions["spans"] = self.rows.agg(ranges_to_merge(kinds, undeclared).alias("spans"))
+        found = collect_many(questions)
+        ranges = found["spans"][0]["spans"] if kinds else {}
+        value_ranges = {name: ranges_from_json(ranges[name], kind) for name, kind in kinds}
+        return BatchStats(tally(found["fates"]), found["unclear"], value_ranges, kinds)
 
     def gaps(self, ranges: Ranges) -> Gaps:
         return gaps_in_spark(self.rows, ranges)
 
 
-class Held:
+class DriverBatch:
     """Rows in this process: to fold and to count them in Spark takes longer."""
 
     def __init__(self, schema: T.StructType, judged: DataFrame, pipeline: Pipeline) -> None:
         rows = judged.toArrow()
-        self.schema, self.held = schema, with_misfolded(rows, fold_held(rows, pipeline))
+        self.schema, self.arrow = schema, with_wrong_dedup(rows, deduplicate_arrow(rows, pipeline))
         self._pipeline = pipeline
 
-    def answers(self) -> Answers:
+    def stats(self) -> BatchStats:
         undeclared = undeclared_keys(self.schema, self._pipeline)
-        kinds = kinds_of(self.schema, [*self._pipeline.target.prune_by, *undeclared])
-        to_merge = self.held.filter(pc.equal(self.held[FATE], MERGE))
-        undivided = undeclared if to_merge.num_rows > DIVIDED else ()
-        spreads = {
-            name: range_held(to_merge[name]) if name in undivided else spread_held(to_merge[name], kind)
+        kinds = column_types(self.schema, [*self._pipeline.target.prune_by, *undeclared])
+        to_merge = self.arrow.filter(pc.equal(self.arrow[DISPOSITION], MERGE))
+        undivided = undeclared if to_merge.num_rows > MAX_DIVIDED else ()
+        value_ranges = {
+            name: whole_range_of(to_merge[name]) if name in undivided else value_ranges_of(to_merge[name], kind)
             for name, kind in kinds
         }
-        return Answers(tally_held(self.held), unclear_held(self.held, self._pipeline), spreads, kinds)
+        return BatchStats(
+            tally_arrow(self.arrow), first_ambiguous_key_arrow(self.arrow, self._pipeline), value_ranges, kinds
+        )
 
     def gaps(self, ranges: Ranges) -> Gaps:
-        return gaps_held(self.held, ranges)
+        return gaps_arrow(self.arrow, ranges)
 
 
-class Few(Held):
+class FetchedBatch(DriverBatch):
     """Only here: to keep them in Spark as well would take longer than all that is done with them."""
 
     def __init__(self, judged: DataFrame, pipeline: Pipeline) -> None:
@@ -142,14 +144,14 @@ class Few(Held):
     @cached_property
     def rows(self) -> DataFrame:
         """For what Spark has to do with them after all, in one task."""
-        return self._spark.createDataFrame(self.held.drop_columns(MISROUTED), self.schema).coalesce(1)
+        return self._spark.createDataFrame(self.arrow.drop_columns(WRONG_DISPOSITION), self.schema).coalesce(1)
 
     @property
     def to_merge(self) -> DataFrame:
         return self.rows.where(IS_TO_MERGE)
 
 
-class Many(Held):
+class CollectedBatch(DriverBatch):
     """Of rows that Spark keeps, all that the accounts and the merge need of them: not the records' own bytes."""
 
     def __init__(self, rows: DataFrame, pipeline: Pipeline) -> None:
@@ -160,46 +162,46 @@ class Many(Held):
     @cached_property
     def to_merge(self) -> DataFrame:
         """From here, and not folded again: what is merged is what was accounted for."""
-        to_merge = self.held.filter(pc.equal(self.held[FATE], MERGE))
+        to_merge = self.arrow.filter(pc.equal(self.arrow[DISPOSITION], MERGE))
         # Spark takes no table without any chunk.
         return self.rows.sparkSession.createDataFrame(to_merge if to_merge.num_rows else [], self._needed)
 
 
-def keep_few(judged: DataFrame, pipeline: Pipeline) -> Materialised:
+def materialize_fetched(judged: DataFrame, pipeline: Pipeline) -> MaterializedBatch:
     """Records that this process has fetched, which are few."""
-    return Few(judged, pipeline) if can_hold(judged, pipeline) else kept_in_spark(judged, pipeline)
+    return FetchedBatch(judged, pipeline) if fits_arrow(judged, pipeline) else materialize_in_spark(judged, pipeline)
 
 
-def keep_many(judged: DataFrame, pipeline: Pipeline) -> Materialised:
+def materialize_read(judged: DataFrame, pipeline: Pipeline) -> MaterializedBatch:
     """Once Spark has computed them it tells how large they are."""
-    if not can_hold(judged, pipeline):
-        return kept_in_spark(judged, pipeline)
+    if not fits_arrow(judged, pipeline):
+        return materialize_in_spark(judged, pipeline)
     rows = judged.localCheckpoint()
-    if bytes_kept(rows) <= HELD_BYTES:
+    if cached_bytes(rows) <= HELD_BYTES:
         try:
-            return Many(rows, pipeline)
-        except NOT_FOR_PYTHON as error:
+            return CollectedBatch(rows, pipeline)
+        except CONVERSION_ERRORS as error:
             log.info("Spark accounts for this batch", reason=first_line(error))
-    kept = kept_in_spark(rows, pipeline)
-    let_go(rows)
+    kept = materialize_in_spark(rows, pipeline)
+    unpersist_checkpoint(rows)
     return kept
 
 
-def kept_in_spark(judged: DataFrame, pipeline: Pipeline) -> Materialised:
-    return InSpark(fold(judged, pipeline).localCheckpoint(), pipeline)
+def materialize_in_spark(judged: DataFrame, pipeline: Pipeline) -> MaterializedBatch:
+    return SparkBatch(deduplicate(judged, pipeline).localCheckpoint(), pipeline)
 
 
-def can_hold(judged: DataFrame, pipeline: Pipeline) -> bool:
+def fits_arrow(judged: DataFrame, pipeline: Pipeline) -> bool:
     """Unless they are of a kind that only Spark knows."""
     order = [] if pipeline.target.sequence == POSITION else [pipeline.target.sequence]
-    return can_be_held(judged.schema, [*pipeline.target.keys, *order])
+    return can_collect(judged.schema, [*pipeline.target.keys, *order])
 
 
 @cache
-def spans_to_merge(kinds: Kinds, undivided: tuple[str, ...]) -> Column:
-    return spans_of(kinds, F.expr(IS_TO_MERGE), undivided)
+def ranges_to_merge(kinds: Kinds, undivided: tuple[str, ...]) -> Column:
+    return ranges_column(kinds, F.expr(IS_TO_MERGE), undivided)
 
 
 @cache
 def misrouted(pipeline: Pipeline) -> Column:
-    return is_misrouted(pipeline).alias(MISROUTED)
+    return wrong_disposition(pipeline).alias(WRONG_DISPOSITION)

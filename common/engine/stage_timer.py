@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class StageTimes:
+class StageTimer:
     """Seconds by the stage's name, in the order of the stages."""
 
     def __init__(self) -> None:

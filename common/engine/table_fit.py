@@ -47,7 +47,7 @@ class TableFit:
         for clause in unique(self.pending):
             alter_table(spark, self._table, clause)
         ensure_lineage(spark, self._table.uri, self._declared)
-        self._keys.remember()
+        self._keys.record()
         # Compared once more: somebody else may have altered the table since it was compared.
         self._metadata = metadata_of(spark, self._table)
         self.differences = self._compared(self._metadata)

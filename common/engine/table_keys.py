@@ -17,7 +17,7 @@ from common.engine.key_uniqueness import key_of
 from common.errors import ConfigurationError
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
-from common.spark.validate.disposition import dividing_keys, is_empty
+from common.spark.validate.disposition import is_empty, partition_keys
 
 # No column of an event has a name that begins so.
 ROWS, EMPTY = "_rows", "_empty"
@@ -50,7 +50,7 @@ class TableKeys:
                 "correct target.keys, or leave one row for each key in the table",
             )
 
-    def remember(self) -> None:
+    def record(self) -> None:
         wanted = json.dumps(sorted(self._keys()))
         if self._files.read(self._name) != wanted:
             self._files.write(self._name, wanted)
@@ -64,10 +64,10 @@ def first_unclear_key(rows: DataFrame, pipeline: Pipeline) -> str | None:
     empty text in a column that partitions the table, which Delta stores as null."""
     keys = pipeline.target.keys
     has_null = reduce(or_, (F.col(quoted(key)).isNull() for key in keys))
-    has_empty = reduce(or_, map(is_empty, dividing_keys(pipeline)), F.lit(False))  # noqa: FBT003
+    has_empty = reduce(or_, map(is_empty, partition_keys(pipeline)), F.lit(False))  # noqa: FBT003
     counted = rows.groupBy(*keys).agg(F.count("*").alias(ROWS), F.first(has_empty).alias(EMPTY))
-    unclear = counted.where((F.col(ROWS) > 1) | has_null | F.col(EMPTY))
-    return next((f"key {key_of(row, keys)} {what_is_unclear(row)}" for row in unclear.limit(1).collect()), None)
+    ambiguous = counted.where((F.col(ROWS) > 1) | has_null | F.col(EMPTY))
+    return next((f"key {key_of(row, keys)} {what_is_unclear(row)}" for row in ambiguous.limit(1).collect()), None)
 
 
 def what_is_unclear(row: Row) -> str:

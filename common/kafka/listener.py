@@ -22,7 +22,7 @@ class Listener:
     mechanisms: tuple[str, ...] | None = None
 
 
-def ask(address: str, ca: str | None) -> Listener | None:
+def collect_many(address: str, ca: str | None) -> Listener | None:
     """None where nothing answers that is known here: it may be down, asleep, or starting."""
     host, _, port = address.rpartition(":")
     place = (host.strip("[]"), int(port))

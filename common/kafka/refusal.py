@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from confluent_kafka import KafkaError
 
 from common.errors import ConfigurationError
-from common.kafka.listener import Listener, ask
+from common.kafka.listener import Listener, collect_many
 from common.settings.kafka_security import Access
 
 REMEDIES = {
@@ -18,7 +18,7 @@ REMEDIES = {
 def misconfigured(brokers: str, access: Access, heard: Iterable[KafkaError]) -> ConfigurationError | None:
     """What the brokers themselves show, or else what the client was told; None where nothing is certain."""
     for address in brokers.split(","):
-        listener = ask(address, access.ca)
+        listener = collect_many(address, access.ca)
         found = None if listener is None else mismatch(address, listener, access)
         if found is not None:
             return ConfigurationError(*found)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 
 log = structlog.get_logger()
@@ -17,7 +17,7 @@ UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms",
 
 
 @dataclass(frozen=True)
-class Bound:
+class PruneBound:
     """An age at which a topic removes something, and the setting that says so."""
 
     setting: str
@@ -25,21 +25,21 @@ class Bound:
     removed: str
 
 
-def bounds(settings: Mapping[str, str]) -> list[Bound]:
+def bounds(settings: Mapping[str, str]) -> list[PruneBound]:
     """Compaction forgets deletes, retention forgets records; a topic may do both, or be without an end."""
     policies = settings.get("cleanup.policy", "").split(",")
     found = []
     if "compact" in policies:
-        found.append(Bound("delete.retention.ms", int(settings["delete.retention.ms"]), "deletes"))
+        found.append(PruneBound("delete.retention.ms", int(settings["delete.retention.ms"]), "deletes"))
     if "delete" in policies:
-        found.append(Bound("retention.ms", int(settings["retention.ms"]), "records"))
+        found.append(PruneBound("retention.ms", int(settings["retention.ms"]), "records"))
     return [bound for bound in found if bound.milliseconds >= 0]
 
 
 class ExpiryWatch:
     """Looks at the first batch and then from time to time: two small requests, no records."""
 
-    def __init__(self, topic: Topic, every_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(self, topic: TopicClient, every_seconds: float = LOOK_SECONDS) -> None:
         self._topic = topic
         self._every = every_seconds
         self._next = time.monotonic()
@@ -53,7 +53,7 @@ class ExpiryWatch:
         for bound in bounds(self._topic.settings()):
             self._warn(bound, unread)
 
-    def _warn(self, bound: Bound, unread: Mapping[int, int]) -> None:
+    def _warn(self, bound: PruneBound, unread: Mapping[int, int]) -> None:
         now = int(time.time() * 1000)
         for share in SHARES:
             age = int(bound.milliseconds * share)

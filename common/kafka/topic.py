@@ -54,7 +54,7 @@ class NotAllowed(ConfigurationError):
     """We are known, and may not do this."""
 
 
-class Topic:
+class TopicClient:
     """One topic on one cluster."""
 
     def __init__(

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.delta.lineage import LINEAGE
-from common.delta.pruning import Bound
+from common.delta.pruning import PruneBound
 from common.delta.sql_text import quoted
 from common.delta.type_changes import holds, is_same
 from common.settings.pipeline import PRUNABLE
@@ -53,7 +53,7 @@ class Alignment:
         """Rename only: the driver's rewrite casts to the types of the files that it writes."""
         return changes.rename_columns([self.name(name) for name in changes.column_names])
 
-    def bounds(self, bounds: Sequence[Bound]) -> list[Bound]:
+    def bounds(self, bounds: Sequence[PruneBound]) -> list[PruneBound]:
         """Leave out a bound on a column whose type in the table Delta cannot skip files by."""
         fields = [(bound, self.fields[bound.column]) for bound in bounds]
         return [

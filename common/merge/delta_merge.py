@@ -18,7 +18,7 @@ from common.spark.validate.tombstone import DELETED
 
 
 @dataclass(frozen=True)
-class Upsert:
+class MergeSpec:
     """What a MERGE does with a change: `guard` is when it may replace a row; without one it always may."""
 
     keys: tuple[str, ...]
@@ -30,42 +30,42 @@ class Upsert:
     nulled: tuple[str, ...] = ()
 
 
-def upsert_of(pipeline: Pipeline, alignment: Alignment = AS_DECLARED) -> Upsert:
+def merge_spec(pipeline: Pipeline, alignment: Alignment = AS_DECLARED) -> MergeSpec:
     """Of a batch: what is older than the row stays out; by position nothing is, because batches arrive in order."""
     target = pipeline.target
-    guard = None if target.sequence == POSITION else by_sequence(alignment.name(target.sequence))
+    guard = None if target.sequence == POSITION else newer_condition(alignment.name(target.sequence))
     keys, columns = alignment.names(target.keys), alignment.names(pipeline.columns)
-    return Upsert(keys, columns, guard, pipeline.deletes, target.lineage, alignment.nulled)
+    return MergeSpec(keys, columns, guard, pipeline.deletes, target.lineage, alignment.nulled)
 
 
-def by_sequence(sequence: str) -> str:
+def newer_condition(sequence: str) -> str:
     return f"t.{quoted(sequence)} IS NULL OR s.{quoted(sequence)} > t.{quoted(sequence)}"
 
 
-def merge_latest(table: DeltaTable, changes: DataFrame, upsert: Upsert, bound: Column | None = None) -> None:
+def merge_latest(table: DeltaTable, changes: DataFrame, spec: MergeSpec, bound: Column | None = None) -> None:
     """Delete what is to be deleted, update what is older, insert what is not there.
 
     `changes` holds one row per key, its keys never null. `bound` is a condition that every row with one of these keys
     fulfils: it leaves files unread.
     """
-    values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in upsert.columns}
+    values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in spec.columns}
     if has_lineage(table):
         # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
-        values[quoted(LINEAGE)] = f"s.{quoted(LINEAGE)}" if upsert.lineage else "NULL"
-    values |= {quoted(name): "NULL" for name in upsert.nulled}
-    keys = {quoted(key) for key in upsert.keys}
+        values[quoted(LINEAGE)] = f"s.{quoted(LINEAGE)}" if spec.lineage else "NULL"
+    values |= {quoted(name): "NULL" for name in spec.nulled}
+    keys = {quoted(key) for key in spec.keys}
     updates = {name: value for name, value in values.items() if name not in keys}
-    on = F.expr(same_key(upsert.keys))
+    on = F.expr(same_key(spec.keys))
     merge = table.alias("t").merge(changes.alias("s"), on if bound is None else on & bound)
     # The guard stands only in WHEN MATCHED: in ON, an older event would not match and be inserted as a second row.
-    if upsert.deletes:
+    if spec.deletes:
         merge = (
-            merge.whenMatchedDelete(condition=both(f"s.{DELETED}", upsert.guard))
-            .whenMatchedUpdate(condition=both(f"NOT s.{DELETED}", upsert.guard), set=updates)
+            merge.whenMatchedDelete(condition=both(f"s.{DELETED}", spec.guard))
+            .whenMatchedUpdate(condition=both(f"NOT s.{DELETED}", spec.guard), set=updates)
             .whenNotMatchedInsert(condition=f"NOT s.{DELETED}", values=values)
         )
     else:
-        merge = merge.whenMatchedUpdate(condition=upsert.guard, set=updates).whenNotMatchedInsert(values=values)
+        merge = merge.whenMatchedUpdate(condition=spec.guard, set=updates).whenNotMatchedInsert(values=values)
     merge.execute()
 
 
@@ -93,7 +93,7 @@ def same_key(keys: Sequence[str]) -> str:
     return " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in keys)
 
 
-def append_nothing(spark: SparkSession, path: str) -> None:
+def commit_empty(spark: SparkSession, path: str) -> None:
     """A commit that moves only the position. Columns that Delta computes are left out: it takes no value for them."""
     metadata = json.loads(Commits(spark, path).metadata())["metaData"]
     computed = {

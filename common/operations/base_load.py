@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.delta.lineage import LINEAGE, base_origin, without_statistics
+from common.delta.lineage import LINEAGE, base_lineage, without_statistics
 from common.delta.lock import commit_lock
 from common.delta.open_ledger import open_ledger, transaction
 from common.engine.key_uniqueness import key_of
@@ -96,7 +96,7 @@ def write_first(
     properties = dict(target.properties)
     if target.lineage:
         properties |= without_statistics(rows, target.partition_by, properties)
-        rows = rows.withColumn(LINEAGE, base_origin(position))
+        rows = rows.withColumn(LINEAGE, base_lineage(position))
     with transaction(spark, position):
         (
             clustered(rows, target.partition_by)
@@ -111,7 +111,7 @@ def write_first(
 
 def refuse_unfit_values(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
     """What would be turned away in an event: a year that does not have four digits, or a text that is not UTF-8."""
-    found = [verdict for field in rows.schema for verdict in unfit_values(field.name, field.dataType)]
+    found = [rejection for field in rows.schema for rejection in unfit_values(field.name, field.dataType)]
     if not found:
         return
     judged = with_reason(rows, found).where(F.col(REASON).isNotNull())

@@ -25,27 +25,27 @@ LIST = "submit/quarantine.sh list --pipeline PIPELINE DELTA_DIR"
 
 
 @dataclass(frozen=True)
-class Place:
+class QuarantineTarget:
     """A pipeline and its table; no broker is needed."""
 
     pipeline: Pipeline
     table: Location
 
 
-def resolve_place(name: str, delta_dir: str) -> Place:
+def resolve_place(name: str, delta_dir: str) -> QuarantineTarget:
     table = location(delta_dir)
     tell(PIPELINE=name, DELTA_DIR=str(table))
     pipeline = read_pipeline(name)
     tell(TOPIC=pipeline.source.topic)
     require_delta_table(table)
-    return Place(pipeline, table)
+    return QuarantineTarget(pipeline, table)
 
 
 def see_list() -> str:
     return f"see what there is with {command(LIST)}"
 
 
-def has_quarantine(place: Place, spark: SparkSession | None = None) -> bool:
+def has_quarantine(place: QuarantineTarget, spark: SparkSession | None = None) -> bool:
     """On a local file system before Spark starts; elsewhere only with it."""
     path = quarantine_path(place.table)
     if path.local is not None:
@@ -53,16 +53,16 @@ def has_quarantine(place: Place, spark: SparkSession | None = None) -> bool:
     return spark is None or DeltaTable.isDeltaTable(spark, path.uri)
 
 
-def never_quarantined(place: Place) -> str:
+def never_quarantined(place: QuarantineTarget) -> str:
     return f"Nothing was ever quarantined: there is no {quarantine_path(place.table)}"
 
 
-def require_quarantine(place: Place, spark: SparkSession | None = None) -> None:
+def require_quarantine(place: QuarantineTarget, spark: SparkSession | None = None) -> None:
     if not has_quarantine(place, spark):
         raise UsageError(never_quarantined(place), "there is nothing to do")
 
 
-def open_quarantine(spark: SparkSession, place: Place) -> Quarantine:
+def open_quarantine(spark: SparkSession, place: QuarantineTarget) -> Quarantine:
     require_quarantine(place, spark)
     return Quarantine(spark, place.table, open_ledger(spark, place.table.uri, place.pipeline.name))
 
@@ -95,7 +95,9 @@ def refuse_empty(quarantine: Quarantine, selection: Selection) -> NoReturn:
     raise UsageError(f"no row {how}", see_list())
 
 
-def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite: bool, execute: bool) -> None:
+def replay(
+    spark: SparkSession, place: QuarantineTarget, selection: Selection, *, overwrite: bool, execute: bool
+) -> None:
     """Print the plan; merge only when told to."""
     check_expressions(spark, place.pipeline)
     require_quarantine(place, spark)
@@ -112,7 +114,9 @@ def replay(spark: SparkSession, place: Place, selection: Selection, *, overwrite
         print(NOTHING_CHANGED)
 
 
-def proposed(replayer: Replayer, place: Place, selection: Selection, *, overwrite: bool) -> ReplayPlan | None:
+def proposed(
+    replayer: Replayer, place: QuarantineTarget, selection: Selection, *, overwrite: bool
+) -> ReplayPlan | None:
     """The plan, printed. None where nothing waits: run again, a replay does nothing, and that is no error."""
     found = replayer.quarantine.rows().where(selection.condition())
     count = found.count()
@@ -137,7 +141,7 @@ def act(replayer: Replayer, plan: ReplayPlan, *, overwrite: bool) -> None:
     print(f"Done: {done.inserted} inserted, {done.updated} updated, {done.deleted} deleted{absent}.")
 
 
-def discard(spark: SparkSession, place: Place, selection: Selection, *, execute: bool) -> None:
+def discard(spark: SparkSession, place: QuarantineTarget, selection: Selection, *, execute: bool) -> None:
     """Print how many; mark them only when told to."""
     quarantine = open_quarantine(spark, place)
     if not execute:

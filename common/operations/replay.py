@@ -11,9 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from common.delta.deleted_keys import read_deleted, remember_deleted
+from common.delta.deleted_keys import read_deleted, record_deleted
 from common.delta.ledger import Ledger
-from common.delta.lineage import LINEAGE, ORIGIN
+from common.delta.lineage import LINEAGE, LINEAGE_TYPE
 from common.delta.open_ledger import transaction
 from common.delta.quarantine import FOLDED, LATE, REPLAYED, SKIPPED, SUPERSEDED, Quarantine
 from common.engine.accounting import AccountingError
@@ -23,18 +23,18 @@ from common.engine.key_uniqueness import SplitKeyError, refuse_split_keys
 from common.engine.table_fit import TableFit
 from common.errors import StateError, TryLater
 from common.merge.alignment import align
-from common.merge.delta_merge import append_nothing, merge_latest, upsert_of
+from common.merge.delta_merge import commit_empty, merge_latest, merge_spec
 from common.model.position import Replay
-from common.operations.replay_order import PRESENT, is_superseded, is_unordered, replay_guard, with_row_of_key
+from common.operations.replay_order import ROW_EXISTS, has_unknown_order, is_superseded, replay_guard, with_row_of_key
 from common.settings.environment import run_id
 from common.settings.locations import Location
 from common.settings.pipeline import POSITION, Pipeline
 from common.settings.remedies import again
-from common.spark.classify import with_fates_of_records
+from common.spark.classify import classify_records
 from common.spark.decode.decoder import Decoder
-from common.spark.deduplicate import fold
+from common.spark.deduplicate import deduplicate
 from common.spark.source import RECORD, RECORD_FIELDS
-from common.spark.validate import disposition as fate
+from common.spark.validate import disposition
 from common.spark.validate.rejection import REASON
 from common.spark.validate.tombstone import DELETED
 
@@ -98,11 +98,11 @@ class Replayer:
 
     def _judged(self, sent: DataFrame) -> DataFrame:
         pipeline = self._pipeline
-        judged = with_fates_of_records(sent, pipeline, self._decoder)
-        informed = self._decoder.informed_by(lambda: judged)
+        judged = classify_records(sent, pipeline, self._decoder)
+        informed = self._decoder.with_schemas_seen_in(lambda: judged)
         if informed is not None:
-            judged = with_fates_of_records(sent, pipeline, informed)
-        return fold(judged, pipeline, newest_reading(pipeline))
+            judged = classify_records(sent, pipeline, informed)
+        return deduplicate(judged, pipeline, newest_reading(pipeline))
 
     def execute(self, plan: ReplayPlan, *, overwrite: bool) -> Outcome:
         """Claim, commit, mark: whatever is killed when, the table's log tells what a claim is worth."""
@@ -125,7 +125,7 @@ class Replayer:
         pipeline, path = self._pipeline, self._table.uri
         merged = plan.rows.where(F.col(OUTCOME) == REPLAYED)
         if pipeline.deletes:
-            remember_deleted(merged, path, self._ledger.table_id(), pipeline.name, pipeline.target.keys)
+            record_deleted(merged, path, self._ledger.table_id(), pipeline.name, pipeline.target.keys)
         self._fit.ensure(self._spark)
         table = DeltaTable.forPath(self._spark, path)
         changes = merged.select(*pipeline.columns, LINEAGE, *([DELETED] if pipeline.deletes else []))
@@ -133,15 +133,15 @@ class Replayer:
         guard = replay_guard(table, pipeline, overwrite=overwrite)
         with transaction(self._spark, replay):
             if plan.counts[REPLAYED]:
-                merge_latest(table, aligned.frame(changes), replace(upsert_of(pipeline, aligned), guard=guard))
+                merge_latest(table, aligned.frame(changes), replace(merge_spec(pipeline, aligned), guard=guard))
             else:
-                append_nothing(self._spark, path)
+                commit_empty(self._spark, path)
 
 
 def as_sent(selected: DataFrame) -> DataFrame:
     """The records as Kafka gave them, with their origin, and the reason that they were turned away for."""
     record = F.struct(*RECORD_FIELDS)
-    origin = F.struct(*(field.name for field in ORIGIN)).cast(ORIGIN)
+    origin = F.struct(*(field.name for field in LINEAGE_TYPE)).cast(LINEAGE_TYPE)
     # Offsets of a topic that was recreated begin anew: the later incarnation is the one that was read in later epochs.
     incarnation = F.max("epoch").over(Window.partitionBy("topic_id"))
     return selected.select(
@@ -168,17 +168,19 @@ def refuse_keys_of_two_partitions(judged: DataFrame, pipeline: Pipeline) -> None
 
 def outcome_of(pipeline: Pipeline, *, overwrite: bool) -> Column:
     """Unordered goes before folded: a record whose newer one stays waiting must not be done with before it."""
-    found = F.when(F.col(fate.FATE) == fate.QUARANTINED, F.lit(STILL_BAD))
-    found = found.when(F.col(fate.FATE) == fate.LATE, F.lit(LATE)).when(F.col(fate.FATE) == fate.NULL, F.lit(SKIPPED))
+    found = F.when(F.col(disposition.DISPOSITION) == disposition.QUARANTINED, F.lit(STILL_BAD))
+    found = found.when(F.col(disposition.DISPOSITION) == disposition.LATE, F.lit(LATE)).when(
+        F.col(disposition.DISPOSITION) == disposition.NULL, F.lit(SKIPPED)
+    )
     found = found.when(is_superseded(pipeline), F.lit(SUPERSEDED))
     if not overwrite:
-        found = found.when(is_unordered(pipeline), F.lit(UNORDERED))
-    return found.when(F.col(fate.FATE) == fate.FOLDED, F.lit(FOLDED)).otherwise(F.lit(REPLAYED))
+        found = found.when(has_unknown_order(pipeline), F.lit(UNORDERED))
+    return found.when(F.col(disposition.DISPOSITION) == disposition.FOLDED, F.lit(FOLDED)).otherwise(F.lit(REPLAYED))
 
 
 def counted(rows: DataFrame, selected: int, pipeline: Pipeline) -> ReplayPlan:
     """The accounts of a replay, from its materialised rows; every selected row has one outcome, or nothing is done."""
-    is_absent = F.col(DELETED) & F.col(PRESENT).isNull() if pipeline.deletes else F.lit(False)  # noqa: FBT003
+    is_absent = F.col(DELETED) & F.col(ROW_EXISTS).isNull() if pipeline.deletes else F.lit(False)  # noqa: FBT003
     groups = rows.groupBy(OUTCOME, "_reason_before", REASON).agg(
         F.count("*").alias("rows"), F.count_if(is_absent).alias("absent")
     )

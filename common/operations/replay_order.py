@@ -10,14 +10,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.delta.deleted_keys import key_fields
-from common.delta.lineage import LINEAGE, ORIGIN, has_lineage, is_later
+from common.delta.lineage import LINEAGE, LINEAGE_TYPE, has_lineage, is_later
 from common.delta.side_fields import column_of
 from common.delta.sql_text import quoted
-from common.merge.delta_merge import by_sequence
+from common.merge.delta_merge import newer_condition
 from common.settings.pipeline import POSITION, Pipeline
 
 # What the table has of the record's key: whether there is a row, its order, and the newest delete that is remembered.
-PRESENT = "_row_present"
+ROW_EXISTS = "_row_present"
 ROW_ORIGIN = "_row_origin"
 ROW_SEQUENCE = "_row_sequence"
 DELETED_AT = "_deleted_at"
@@ -29,11 +29,11 @@ def with_row_of_key(
 ) -> DataFrame:
     """Adds what the table says of each record's key; one row a record as long as the table has one row a key."""
     target = pipeline.target
-    lineage = F.col(LINEAGE) if has_lineage(table) else F.lit(None).cast(ORIGIN)
+    lineage = F.col(LINEAGE) if has_lineage(table) else F.lit(None).cast(LINEAGE_TYPE)
     sequence = F.lit(None) if target.sequence == POSITION else F.col(target.sequence)
     rows = table.toDF().select(
         F.struct(*target.keys).alias("_row_key"),
-        F.lit(True).alias(PRESENT),  # noqa: FBT003
+        F.lit(True).alias(ROW_EXISTS),  # noqa: FBT003
         lineage.alias(ROW_ORIGIN),
         sequence.alias(ROW_SEQUENCE),
     )
@@ -47,8 +47,8 @@ def with_delete_of_key(records: DataFrame, remembered: DataFrame | None) -> Data
     Deletes under keys that the pipeline had before count too: each is compared by the columns that were the key then.
     """
     if remembered is None:
-        return records.withColumn(DELETED_AT, F.lit(None).cast(ORIGIN))
-    nothing = F.array().cast(T.ArrayType(ORIGIN))
+        return records.withColumn(DELETED_AT, F.lit(None).cast(LINEAGE_TYPE))
+    nothing = F.array().cast(T.ArrayType(LINEAGE_TYPE))
     deletes = [nothing]
     for number, shape in enumerate(shapes_of(remembered)):
         if known := known_columns(records, shape):
@@ -106,22 +106,22 @@ def is_superseded(pipeline: Pipeline) -> Column:
     sequence = pipeline.target.sequence
     if sequence != POSITION:
         return F.coalesce(F.col(sequence) <= F.col(ROW_SEQUENCE), F.lit(False))  # noqa: FBT003
-    by_row = F.expr(f"{PRESENT} AND NOT ({is_later(LINEAGE, ROW_ORIGIN)})")
+    by_row = F.expr(f"{ROW_EXISTS} AND NOT ({is_later(LINEAGE, ROW_ORIGIN)})")
     # Strictly later: a tombstone that is replayed a second time meets itself in the memory.
     by_delete = F.expr(is_later(DELETED_AT, LINEAGE))
     return F.coalesce(by_row, F.lit(False)) | F.coalesce(by_delete, F.lit(False))  # noqa: FBT003
 
 
-def is_unordered(pipeline: Pipeline) -> Column:
+def has_unknown_order(pipeline: Pipeline) -> Column:
     """There is a row, and nothing says whether it is older or newer."""
     if pipeline.target.sequence != POSITION:
         return F.lit(False)  # noqa: FBT003
-    return F.col(PRESENT).isNotNull() & F.expr(f"({is_later(LINEAGE, ROW_ORIGIN)}) IS NULL")
+    return F.col(ROW_EXISTS).isNotNull() & F.expr(f"({is_later(LINEAGE, ROW_ORIGIN)}) IS NULL")
 
 
 def replay_guard(table: DeltaTable, pipeline: Pipeline, *, overwrite: bool) -> str:
     """The same once more, for the MERGE itself: a row that came between is not replaced by what is older."""
     if pipeline.target.sequence != POSITION:
-        return by_sequence(pipeline.target.sequence)
+        return newer_condition(pipeline.target.sequence)
     unknown = str(overwrite).lower()
     return f"COALESCE({is_later(f's.{LINEAGE}', f't.{LINEAGE}')}, {unknown})" if has_lineage(table) else unknown

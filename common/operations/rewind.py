@@ -13,8 +13,8 @@ from common.delta.open_ledger import open_ledger, transaction
 from common.drivers.resume import refuse_other_topic
 from common.drivers.start import Inputs
 from common.errors import UsageError
-from common.kafka.topic import Topic
-from common.merge.delta_merge import append_nothing
+from common.kafka.topic import TopicClient
+from common.merge.delta_merge import commit_empty
 from common.model.offsets import Offsets
 from common.operations.adoption import refuse_foreign_table
 from common.operations.epoch import Proposal, offsets_of_rows, propose_epoch, within
@@ -24,7 +24,7 @@ from common.settings.pipeline import seconds
 from common.settings.remedies import command
 
 # Given the table's ledger and the topic: the new offsets, and those they replace.
-Choice = Callable[[Ledger, Topic], tuple[dict[int, int], Offsets]]
+Choice = Callable[[Ledger, TopicClient], tuple[dict[int, int], Offsets]]
 # Only the plan: it tells for each partition where the topic begins and where the table stands.
 BEGINNING = "submit/rewind.sh --to-beginning --pipeline PIPELINE DELTA_DIR BROKERS TOPIC"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,14 +58,14 @@ def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execu
 def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:
     """The act itself: an empty commit that carries the new position."""
     with transaction(spark, proposal.position):
-        append_nothing(spark, table)
+        commit_empty(spark, table)
     open_ledger(spark, table, proposal.position.pipeline).copy(proposal.position)
 
 
 def at_choice(at: str) -> Choice:
     """`table`, `beginning` or `end`: for when the log cannot say, or the topic has changed."""
 
-    def choose(ledger: Ledger, topic: Topic) -> tuple[dict[int, int], Offsets]:
+    def choose(ledger: Ledger, topic: TopicClient) -> tuple[dict[int, int], Offsets]:
         available = topic.available()
         if at == "table":
             return offsets_of_rows(ledger, topic.describe()[0], available)
@@ -83,7 +83,7 @@ def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None,
     named = {} if to_offset is None else parse_offsets(to_offset)
     since = moment(to_time, by)
 
-    def choose(ledger: Ledger, topic: Topic) -> tuple[dict[int, int], Offsets]:
+    def choose(ledger: Ledger, topic: TopicClient) -> tuple[dict[int, int], Offsets]:
         position, available = ledger.position(), topic.available()
         refuse_other_topic(position, topic.name, topic.describe()[0])
         if to_beginning:

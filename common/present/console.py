@@ -2,7 +2,7 @@
 
 from pyspark.sql import DataFrame
 
-from common.drivers.start import Start
+from common.drivers.start import RunState
 from common.model.offsets import plan
 from common.settings.pipeline import Pipeline
 
@@ -21,12 +21,12 @@ def print_rows(count: int) -> None:
     print(f"Total number of rows :{count}", flush=True)
 
 
-def print_plan(start: Start) -> None:
+def print_plan(start: RunState) -> None:
     """What the next batch would read; nothing is read or written for it."""
-    planned = plan(start.position.offsets, start.available, start.settling.pipeline.source.max_records_per_batch)
+    planned = plan(start.position.offsets, start.available, start.context.pipeline.source.max_records_per_batch)
     where = f"Epoch {start.position.epoch}, transaction {start.position.seq + 1}"
-    print(f"{where}: {planned.records} records of {start.settling.topic.name}")
-    for clause in start.settling.fit.pending:
+    print(f"{where}: {planned.records} records of {start.context.topic.name}")
+    for clause in start.context.fit.pending:
         print(f"  before it: ALTER TABLE {clause}")
     for partition, end in sorted(planned.end.items()):
         print(f"  partition {partition}: offsets {planned.start[partition]} to {end}")

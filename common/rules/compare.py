@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
-ATOMS = {
+ARROW_TYPES = {
     "boolean": pa.bool_(),
     "tinyint": pa.int8(),
     "smallint": pa.int16(),
@@ -23,9 +23,9 @@ ATOMS = {
     "binary": pa.binary(),
 }
 # By the name of what is told of a group: of which column, and how.
-Told = Mapping[str, tuple[str | list[str], str]]
+Aggregates = Mapping[str, tuple[str | list[str], str]]
 # Where a value is nothing for Arrow, or for Python.
-NOT_FOR_PYTHON = (pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError)
+CONVERSION_ERRORS = (pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError)
 BITS = {pa.float32(): np.int32, pa.float64(): np.int64}
 
 
@@ -33,10 +33,10 @@ def atom(kind: T.DataType) -> pa.DataType | None:
     """What is neither made of others nor compared by rules of its own, as a text with a collation is."""
     if isinstance(kind, T.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
-    return ATOMS.get(kind.simpleString())
+    return ARROW_TYPES.get(kind.simpleString())
 
 
-def can_be_held(schema: T.StructType, compared: Iterable[str]) -> bool:
+def can_collect(schema: T.StructType, compared: Iterable[str]) -> bool:
     """Whether this process can have such rows, and compare these columns of them as Spark does."""
     if has_variant(schema):
         # Spark gives it to Arrow, and does not take it back.
@@ -57,7 +57,7 @@ def has_variant(kind: T.DataType) -> bool:
     return has_variant(kind.valueType) if isinstance(kind, T.MapType) else isinstance(kind, T.VariantType)
 
 
-def comparable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def sortable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """In a form in which values compare as in Spark: there both zeros are one number, and what is not a number is equal
     to itself and greater than all that are. Nulls remain."""
     if column.type not in BITS:
@@ -71,7 +71,7 @@ def comparable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return pa.array(np.where(negative, bits ^ without_sign, bits), mask=np.asarray(values.is_null()))
 
 
-def grouped(columns: Mapping[str, Any], by: Sequence[str], told: Told) -> pa.Table:
+def aggregate(columns: Mapping[str, Any], by: Sequence[str], told: Aggregates) -> pa.Table:
     """One row for each combination of values of `by`, with what is `told` of its rows."""
     found = pa.table(dict(columns)).group_by(list(by), use_threads=False).aggregate(list(told.values()))
     return found.rename_columns([*by, *told])

@@ -10,47 +10,47 @@ from common.settings.pipeline import Pipeline
 from common.spark.decode.canonical_keys import with_canonical_keys
 from common.spark.decode.decoder import Decoder
 from common.spark.source import as_records
-from common.spark.validate.disposition import no_key, pipeline_verdicts, with_fate
-from common.spark.validate.rejection import VERDICT, Verdict, with_reason
+from common.spark.validate.disposition import no_key, pipeline_rejections, with_disposition
+from common.spark.validate.rejection import REJECTION, Rejection, with_reason
 from common.spark.validate.tombstone import as_sent, of_events, of_tombstones, with_key_as_value
 from common.spark.validate.unfit import unfit_values
 
 
-def with_fates(rows: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
+def classify(rows: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
     """Decoded, derived, judged: every record with its event and the fate that it has by itself."""
-    return with_fates_of_records(as_records(rows), pipeline, decoder)
+    return classify_records(as_records(rows), pipeline, decoder)
 
 
-def with_fates_of_records(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
+def classify_records(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
     """The same for rows that hold their record already, and perhaps more."""
     if pipeline.deletes:
         judged = as_sent(with_columns(with_key_as_value(records), pipeline, decoder))
     else:
         judged = with_columns(records, pipeline, decoder)
-    return with_fate(judged, pipeline)
+    return with_disposition(judged, pipeline)
 
 
 def with_columns(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
     """The event's own columns and the derived ones, with a reason where they cannot be had or are refused."""
     complete = with_derived(decoder.with_event(records), pipeline)
-    found = verdicts(pipeline, decoder, derived_verdicts(complete, pipeline))
-    return with_reason(complete, found).drop(VERDICT, *decoder.scaffold())
+    found = rejections(pipeline, decoder, derived_rejections(complete, pipeline))
+    return with_reason(complete, found).drop(REJECTION, *decoder.temporary_columns())
 
 
-def derived_verdicts(events: DataFrame, pipeline: Pipeline) -> list[Verdict]:
+def derived_rejections(events: DataFrame, pipeline: Pipeline) -> list[Rejection]:
     """What a derived column must not become. Its type is known here, and not in the pipeline file."""
     derived = pipeline.target.derived
     if not derived:
         return []
     schema = events.schema
-    return [verdict for name in derived for verdict in unfit_values(name, schema[name].dataType)]
+    return [rejection for name in derived for rejection in unfit_values(name, schema[name].dataType)]
 
 
-def verdicts(pipeline: Pipeline, decoder: Decoder, of_derived: Sequence[Verdict]) -> list[Verdict]:
-    of_values = [*decoder.verdicts(), *pipeline_verdicts(pipeline), *of_derived]
+def rejections(pipeline: Pipeline, decoder: Decoder, of_derived: Sequence[Rejection]) -> list[Rejection]:
+    of_values = [*decoder.rejections(), *pipeline_rejections(pipeline), *of_derived]
     if not pipeline.deletes:
         return of_values
-    of_keys = [*decoder.key_verdicts(pipeline.target.keys), *no_key(pipeline)]
+    of_keys = [*decoder.key_rejections(pipeline.target.keys), *no_key(pipeline)]
     return [*of_tombstones(of_keys), *of_events(of_values)]
 
 

@@ -9,12 +9,12 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from common.engine.key_uniqueness import age
+from common.engine.key_uniqueness import order_value
 from common.errors import ConfigurationError, first_line
 from common.settings.pipeline import PRUNABLE, Pipeline
 from common.spark.classify import with_derived
 from common.spark.source import RECORD, RECORD_DDL
-from common.spark.validate.disposition import event_time, is_late, pipeline_verdicts
+from common.spark.validate.disposition import event_time, is_late, pipeline_rejections
 from common.spark.validate.tombstone import DELETED
 
 
@@ -23,8 +23,8 @@ def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
     nothing = spark.createDataFrame([], f"{RECORD} {RECORD_DDL}, {DELETED} boolean, {pipeline.source.ddl}")
     try:
         events = with_derived(nothing, pipeline)
-        events.select(*(verdict.applies for verdict in pipeline_verdicts(pipeline)), is_late(pipeline))
-        events.groupBy(*pipeline.target.keys).agg(F.max(age(pipeline.target.sequence)))
+        events.select(*(rejection.applies for rejection in pipeline_rejections(pipeline)), is_late(pipeline))
+        events.groupBy(*pipeline.target.keys).agg(F.max(order_value(pipeline.target.sequence)))
     except (AnalysisException, ParseException) as error:
         refuse_first_wrong(nothing, pipeline)
         raise ConfigurationError(f"pipeline '{pipeline.name}': {reason(error)}", "correct its file") from error
@@ -58,7 +58,7 @@ def refuse_first_wrong(nothing: DataFrame, pipeline: Pipeline) -> None:
         with named(pipeline, "late.column", pipeline.late.column):
             events.select(event_time(pipeline.late))
     with named(pipeline, "target.sequence", pipeline.target.sequence):
-        events.select(F.max(age(pipeline.target.sequence)))
+        events.select(F.max(order_value(pipeline.target.sequence)))
 
 
 @contextmanager

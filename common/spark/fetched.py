@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.errors import first_line
 from common.kafka.consumer import FURTHEST_MS, Record, is_out_of_reach
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 
 log = structlog.get_logger()
@@ -24,7 +24,7 @@ SCHEMA = pa.schema(
 )
 
 
-def fetched_rows(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame | None:
+def fetched_dataframe(spark: SparkSession, topic: TopicClient, planned: Plan) -> DataFrame | None:
     """The planned records, as long as the driver has room for them; None where Spark has to read them."""
     records = topic.fetcher.fetch(planned)
     if records is None:

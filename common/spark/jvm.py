@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 def java(spark: SparkSession, name: str) -> Any:
     """A class by its whole name. `_jvm.java.util.ArrayList` would ask the JVM for each part of it."""
-    return found_class(spark._jvm, name)
+    return cached_class(spark._jvm, name)
 
 
 @cache
-def found_class(jvm: Any, name: str) -> Any:
+def cached_class(jvm: Any, name: str) -> Any:
     return getattr(jvm, name)
 
 
@@ -26,7 +26,7 @@ def running_jvm() -> Any | None:
     return None if context is None else context._jvm
 
 
-def remember_classes(spark: SparkSession) -> None:
+def cache_jvm_classes(spark: SparkSession) -> None:
     """Spark's own Python asks for them again in each call of a DataFrame's function, and each time the JVM would search
     all packages that it knows."""
     for name in ("PythonUtils", "functions", "org.apache.spark.sql.functions"):
@@ -66,14 +66,14 @@ def iterated(iterator: Any) -> Iterator[Any]:
         yield following()
 
 
-def bytes_kept(rows: DataFrame) -> int:
+def cached_bytes(rows: DataFrame) -> int:
     """By the executors, in memory and on disk, of rows that a local checkpoint has computed."""
     number = checkpoint_of(rows).id()
     stored = rows.sparkSession.sparkContext._jsc.sc().getRDDStorageInfo()
     return sum(int(each.memSize() + each.diskSize()) for each in stored if each.id() == number)
 
 
-def let_go(rows: DataFrame) -> None:
+def unpersist_checkpoint(rows: DataFrame) -> None:
     """Of rows that a local checkpoint has computed, and that nobody needs any more."""
     checkpoint_of(rows).unpersist(False)  # noqa: FBT003
 

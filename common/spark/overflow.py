@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.errors import StateError
 from common.kafka.consumer import Record
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Plan, plans_around
 from common.spark.fetched import rows_of
 from common.spark.source import RECORD_FIELDS, read_range
@@ -25,7 +25,7 @@ def is_overflow(error: Exception) -> bool:
     return OVERFLOW in str(error)
 
 
-def read_around(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame | None:
+def read_around(spark: SparkSession, topic: TopicClient, planned: Plan) -> DataFrame | None:
     """All rows of the plan; None where every record of it has a time that Spark can hold."""
     found = held(topic, planned)
     if not found:
@@ -37,7 +37,7 @@ def read_around(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame |
     return reduce(DataFrame.union, [part.select(*RECORD_FIELDS) for part in parts])
 
 
-def held(topic: Topic, planned: Plan) -> list[Record]:
+def held(topic: TopicClient, planned: Plan) -> list[Record]:
     found, size = [], 0
     for record in topic.records_out_of_reach(planned):
         found.append(record)

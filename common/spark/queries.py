@@ -15,15 +15,15 @@ from pyspark.sql import functions as F
 from common.errors import TryLater
 
 # One row of an answer. What is null in it is missing.
-Answer = Mapping[str, Any]
-IN_WORDS = "in_words"
+JsonRow = Mapping[str, Any]
+AS_JSON = "in_words"
 PATIENCE_SECONDS = 60
 
 
-def ask(questions: Mapping[str, DataFrame]) -> dict[str, list[Answer]]:
+def collect_many(questions: Mapping[str, DataFrame]) -> dict[str, list[JsonRow]]:
     """The rows of each, which should be few."""
     asked = [rows.select(*as_answer(name)) for name, rows in questions.items()]
-    found: dict[str, list[Answer]] = {name: [] for name in questions}
+    found: dict[str, list[JsonRow]] = {name: [] for name in questions}
     for question, answer in reduce(DataFrame.union, asked).collect():
         found[question].append(json.loads(answer))
     return found
@@ -34,7 +34,7 @@ def as_answer(question: str) -> tuple[Column, Column]:
     return F.lit(question).alias("question"), F.to_json(F.struct("*")).alias("answer")
 
 
-class Watch:
+class ObservedMetrics:
     """A question in passing: what is aggregated of rows while the next action computes them."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Watch:
         """`told` is the answer as one text, by `in_words`: to get several values out of the JVM takes several calls."""
         return rows.observe(self._observation, told)
 
-    def answer(self) -> Answer:
+    def answer(self) -> JsonRow:
         """After that action. Spark brings the answer along by a way of its own, on which it can be lost: then nobody
         must wait for ever, as Observation.get would. It also iterates, and a Java iteration ends with an exception."""
         observed = cast("Any", self._observation)._jo
@@ -53,8 +53,8 @@ class Watch:
             if time.monotonic() - begun > PATIENCE_SECONDS:
                 raise TryLater(f"Spark has not told within {PATIENCE_SECONDS} s what it has counted", "run it again")
             time.sleep(0.001)
-        return cast("Answer", json.loads(observed.getAsJava().get(IN_WORDS)))
+        return cast("JsonRow", json.loads(observed.getAsJava().get(AS_JSON)))
 
 
-def in_words(*columns: Column) -> Column:
-    return F.to_json(F.struct(*columns)).alias(IN_WORDS)
+def as_json(*columns: Column) -> Column:
+    return F.to_json(F.struct(*columns)).alias(AS_JSON)

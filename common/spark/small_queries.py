@@ -21,7 +21,7 @@ SETTINGS = {
 }
 
 
-def planned_for(spark: SparkSession, records: int, rows: int = 0) -> AbstractContextManager[None]:
+def small_query_conf(spark: SparkSession, records: int, rows: int = 0) -> AbstractContextManager[None]:
     """Queries of so many records, and so many rows of the table, planned without precaution where both are few."""
     few = records <= FEW_RECORDS and rows <= FEW_ROWS
     return settings(spark, SETTINGS) if few else nullcontext()

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Offsets, Plan, to_json
 
 # Where a record itself is kept, so that an event may have columns called key, offset or timestamp too.
@@ -19,7 +19,7 @@ RECORD_DDL = "struct<key: binary, value: binary, topic: string, partition: int, 
 WAIT_SECONDS = 30.0
 
 
-def kafka_options(topic: Topic) -> dict[str, str]:
+def kafka_options(topic: TopicClient) -> dict[str, str]:
     """What every read has in common: committed records only, loss is an error, waits are bounded."""
     return {
         **topic.access.spark,
@@ -57,7 +57,7 @@ def field_of(rows: pa.Table, name: str) -> pa.ChunkedArray:
     return pc.struct_field(rows[RECORD], name)
 
 
-def read_range(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame:
+def read_range(spark: SparkSession, topic: TopicClient, planned: Plan) -> DataFrame:
     """Both ends are numbers: `latest` would be resolved again by every action."""
     return (
         spark.read.format("kafka")
@@ -69,7 +69,7 @@ def read_range(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame:
     )
 
 
-def read_stream(spark: SparkSession, topic: Topic, start: Offsets, max_records: int) -> DataFrame:
+def read_stream(spark: SparkSession, topic: TopicClient, start: Offsets, max_records: int) -> DataFrame:
     """Subscribed, not assigned: partitions that are added later join by themselves."""
     return (
         spark.readStream.format("kafka")

@@ -26,7 +26,7 @@ from common.spark.decode.avro import AvroDecoder
 from common.spark.decode.avro_reader import Reader
 from common.spark.decode.avro_writers import Writers
 from common.spark.source import RECORD, as_records
-from common.spark.validate.rejection import VERDICT, with_reason
+from common.spark.validate.rejection import REJECTION, with_reason
 from datasets.ratings.events import Shares, events
 from datasets.ratings.schemas import VERSIONS, schema
 from tests.bench.session import start_spark
@@ -108,7 +108,9 @@ def contenders(spark: SparkSession) -> dict[str, DataFrame]:
     ours = decoder(spark, columns)
 
     def judged(records: DataFrame) -> DataFrame:
-        return with_reason(ours.with_event(records), ours.verdicts()).drop(VERDICT, *ours.scaffold(), RECORD)
+        return with_reason(ours.with_event(records), ours.rejections()).drop(
+            REJECTION, *ours.temporary_columns(), RECORD
+        )
 
     return {
         PLAIN: plain(one, columns),

@@ -6,7 +6,7 @@ from pathlib import Path
 from time import monotonic
 
 from common.drivers.start import Inputs
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Offsets, plan
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
@@ -46,7 +46,7 @@ def events(count: int, seed: int) -> list[Row]:
 def catch_up(stage: Stage, *, count: int, rounds: int, seed: int) -> CatchUp:
     """Both in turn, on new copies of one table; a first round is not counted."""
     base, rows = stage.bases.delta(BASE), events(count, seed)
-    topic = Topic(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
+    topic = TopicClient(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
     Sender(stage.broker, topic).send(rows)
     found = CatchUp(events=count, updates=count // 2, ours=[], append=[], stages={})
     for number in range(rounds + 1):
@@ -62,7 +62,7 @@ def catch_up(stage: Stage, *, count: int, rounds: int, seed: int) -> CatchUp:
 
 
 def of_ours(
-    stage: Stage, base: DeltaBase, topic: Topic, rows: Sequence[Row]
+    stage: Stage, base: DeltaBase, topic: TopicClient, rows: Sequence[Row]
 ) -> tuple[float, dict[str, float], str | None]:
     """The whole topic by the batch loop, in batches as large as the pipeline says."""
     table = fresh_copy(stage, base)
@@ -80,7 +80,7 @@ def of_ours(
     return seconds, stages, compared(stage, base, table, rows)
 
 
-def of_append(stage: Stage, base: DeltaBase, topic: Topic, rows: Sequence[Row]) -> float:
+def of_append(stage: Stage, base: DeltaBase, topic: TopicClient, rows: Sequence[Row]) -> float:
     table, session = fresh_copy(stage, base), tuned_session(stage.spark)
     activate(session)
     declared: Pipeline = pipeline("partitioned")

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 from common.settings.pipeline import Pipeline
 from tests.bench.batches import Row
@@ -35,7 +35,7 @@ class Place:
     spark: SparkSession
     base: DeltaBase
     pipeline: Pipeline
-    topic: Topic
+    topic: TopicClient
     folder: Path
 
 

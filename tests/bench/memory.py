@@ -4,7 +4,7 @@ import re
 import subprocess
 from time import monotonic
 
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from tests.bench.batches import Batches
 from tests.bench.cells import Base
 from tests.bench.data import copy_delta
@@ -28,7 +28,7 @@ def last_words(done: subprocess.CompletedProcess[str]) -> str:
 def merge_with_small_heap(stage: Stage, base: Base, seed: int) -> Memory:
     folder = cleared(stage.folder / "copies")
     table = copy_delta(stage.bases.delta(base), folder / "memory")
-    topic = Topic(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
+    topic = TopicClient(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
     rows = Batches(base, "newest-2000", seed).batch(0)
     Sender(stage.broker, topic).send(rows)
     log = folder / "gc.log"

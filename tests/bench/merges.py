@@ -4,7 +4,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 from common.spark.source import read_range
 from tests.bench.contenders import (
@@ -24,7 +24,7 @@ EVENT = "latitude double, longitude double, time string, temperature_2m double"
 SAME_KEY = " AND ".join(f"t.{key} = s.{key}" for key in KEYS)
 
 
-def decoded(spark: SparkSession, topic: Topic, planned: Plan) -> DataFrame:
+def decoded(spark: SparkSession, topic: TopicClient, planned: Plan) -> DataFrame:
     """As most would write it: from_json, and no question asked."""
     event = F.from_json(F.col("value").cast("string"), EVENT).alias("event")
     events = read_range(spark, topic, planned).select("offset", event).select("offset", "event.*")

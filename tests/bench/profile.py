@@ -21,10 +21,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as SparkFrame
 
 from common.drivers import run
-from common.engine.materialized_batch import keep_many
-from common.kafka.topic import Topic
+from common.engine.materialized_batch import materialize_read
+from common.kafka.topic import TopicClient
 from common.merge import strategies as ways
-from common.spark.classify import with_fates
+from common.spark.classify import classify
 from common.spark.decode.factory import decoder_of
 from common.spark.source import as_records, read_range
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
@@ -43,7 +43,7 @@ WARM_UPS, ROUNDS = 15, 15
 MANY_RECORDS, MANY_WARM_UPS, MANY_ROUNDS = 100_000, 6, 7
 # Functions of ours or of PySpark's, as a whole.
 WHOLE = {
-    "the records fetched, and given to Spark": (run, "fetched_rows"),
+    "the records fetched, and given to Spark": (run, "fetched_dataframe"),
     "the query that decodes and judges, and its rows to Python": (SparkFrame, "toArrow"),
     "the candidates read, joined and written by Arrow": (ways, "merge_by_hand"),
 }
@@ -127,7 +127,7 @@ def counted() -> Iterator[Calls]:
 
 def profile_of_small(stage: Stage) -> Iterator[str]:
     folder = cleared(stage.folder / "copies")
-    topic = Topic(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
+    topic = TopicClient(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
     place = Place(stage.spark, stage.bases.delta(SMALL), pipeline(SMALL.layout), topic, folder)
     ours, floor = Ours("batch"), Append()
     for contender in (ours, floor):
@@ -152,7 +152,7 @@ def profile_of_small(stage: Stage) -> Iterator[str]:
     yield f"| beside it, a plain append of the same rows | {median(each for _, each, _ in counts) * 1000:.0f} | |"
 
 
-def steps_of_many(stage: Stage, topic: Topic, sent: Sent) -> Mapping[str, Callable[[], object]]:
+def steps_of_many(stage: Stage, topic: TopicClient, sent: Sent) -> Mapping[str, Callable[[], object]]:
     spark, declared = tuned_session(stage.spark), pipeline(SMALL.layout)
     activate(spark)
     decoder = decoder_of(spark, declared)
@@ -161,15 +161,15 @@ def steps_of_many(stage: Stage, topic: Topic, sent: Sent) -> Mapping[str, Callab
         return read_range(spark, topic, sent.planned)
 
     def judged() -> DataFrame:
-        return with_fates(rows(), declared, decoder)
+        return classify(rows(), declared, decoder)
 
     return {
         "Kafka's records": lambda: computed(rows()),
         "decoded strictly": lambda: computed(decoder.with_event(as_records(rows()))),
         "judged": lambda: computed(judged()),
         "materialised": lambda: judged().localCheckpoint(),
-        "held by the driver, and folded": lambda: keep_many(judged(), declared),
-        "accounted for": lambda: keep_many(judged(), declared).answers(),
+        "held by the driver, and folded": lambda: materialize_read(judged(), declared),
+        "accounted for": lambda: materialize_read(judged(), declared).stats(),
         "beside them, decoded by from_json": lambda: computed(decoded(spark, topic, sent.planned)),
     }
 
@@ -179,7 +179,7 @@ def computed(rows: DataFrame) -> None:
 
 
 def profile_of_many(stage: Stage) -> Iterator[str]:
-    topic = Topic(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
+    topic = TopicClient(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
     steps = steps_of_many(stage, topic, Sender(stage.broker, topic).send(events(MANY_RECORDS, 1)))
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(MANY_WARM_UPS + MANY_ROUNDS):

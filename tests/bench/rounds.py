@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from common.errors import AlluviumError, first_line
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Offsets, Plan
 from tests.bench.batches import Batches, Row, records
 from tests.bench.bounds import bound_of, exact_bound_of
@@ -63,7 +63,7 @@ class Stage:
 class Sender:
     """Batches into one topic, and where each of them lies there."""
 
-    def __init__(self, broker: Broker, topic: Topic) -> None:
+    def __init__(self, broker: Broker, topic: TopicClient) -> None:
         self._broker, self._topic = broker, topic
         self._ends: Offsets = topic.available().ends
 
@@ -80,7 +80,7 @@ class Sender:
 def play(cell: Cell, stage: Stage, plays: Plays, new: NewContender = new_contender) -> CellResult:
     """All rounds of a cell; afterwards every table is compared with what the batches add up to."""
     folder = cleared(stage.folder / "copies")
-    topic = Topic(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
+    topic = TopicClient(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
     base = stage.bases.delta(cell.base)
     place = Place(stage.spark, base, pipeline(cell.base.layout), topic, folder)
     players = prepared(cell, place, stage.tell, new)

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import click
 
-from common.delta import candidate_files as reach
+from common.delta import candidate_files as find_candidate_files
 from common.spark import small_queries as few
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
 from tests.bench.cells import Base, Cell
@@ -31,8 +31,8 @@ INTRODUCTION = """\
 # What each setting is worth
 
 Written by `make bench-settings`: {rounds} alternating rounds of 144 rows into 210,384. Each row has one thing otherwise
-than conf/local.conf, common/spark/small_queries.py or the pipeline's file have it, and its time in times of the first row,
-with the 95 % interval of a bootstrap over rounds: merged by the driver, by one Spark job, and by Delta's MERGE.
+than conf/local.conf, common/spark/small_queries.py or the pipeline's file have it, and its time in times of the first
+row, with the 95 % interval of a bootstrap over rounds: merged by the driver, by one Spark job, and by Delta's MERGE.
 """
 
 
@@ -88,7 +88,7 @@ class Changed(Ours):
         with ExitStack() as patches:
             patches.enter_context(patch.dict(few.SETTINGS, self._change.for_few))
             for limit in refused:
-                patches.enter_context(patch.object(reach, limit, -1))
+                patches.enter_context(patch.object(find_candidate_files, limit, -1))
             yield
 
 

@@ -19,7 +19,7 @@ from common.delta.open_ledger import transaction
 from common.engine import commit
 from common.errors import ConfigurationError, StateError, UsageError
 from common.merge import strategies as ways
-from common.merge.delta_merge import append_nothing
+from common.merge.delta_merge import commit_empty
 from common.operations import base_load
 from common.operations.base_load import load_base
 from common.operations.empty_table import create_table
@@ -136,7 +136,7 @@ def test_34_a_rival_in_the_midst_of_the_merge_meets_the_fence(
         session = trial.spark.newSession()
         theirs = replace(trial.position().advanced(trial.topic, "an id", {0: 1, 1: 0, 2: 0}), run="a rival")
         with transaction(session, theirs):
-            append_nothing(session, trial.table.uri)
+            commit_empty(session, trial.table.uri)
 
     rival = meeting(trial, tmp_path, monkeypatch, act)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)

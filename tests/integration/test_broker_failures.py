@@ -11,7 +11,7 @@ from common.drivers.batch_loop import BatchLoop
 from common.drivers.stream import Stream, Trigger
 from common.engine import batch
 from common.errors import BrokerUnreachable
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.spark import source as reading
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
@@ -80,14 +80,14 @@ def follow(trial: Trial, mode: str) -> None:
 def test_36_a_closed_port_is_said_within_the_bound() -> None:
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(BrokerUnreachable, match=f"no Kafka broker answers at {address}") as caught:
-        Topic(address, "t", timeout_seconds=1).describe()
+        TopicClient(address, "t", timeout_seconds=1).describe()
     assert caught.value.exit_code == 75
 
 
 def test_36_partitions_whose_leader_is_on_its_way_are_asked_again(broker: Broker) -> None:
     """Every new topic has such a moment, and most of these are asked within it."""
     for _ in range(10):
-        topic = Topic(broker.address, broker.create_topic(partitions=6))
+        topic = TopicClient(broker.address, broker.create_topic(partitions=6))
         assert topic.available().ends == dict.fromkeys(range(6), 0)
 
 

@@ -15,11 +15,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
-from common.delta import candidate_files as reach
+from common.delta import candidate_files as find_candidate_files
 from common.delta.open_ledger import transaction
 from common.merge.changes import Changes
-from common.merge.delta_merge import upsert_of
-from common.merge.strategies import ByMerge, Directly, Task
+from common.merge.delta_merge import merge_spec
+from common.merge.strategies import MergeRequest, PreparedDeltaMerge, PreparedRewrite
 from common.model.position import Position
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
@@ -49,12 +49,12 @@ def merged(changes: DataFrame, path: Path, declared: Pipeline, *, hand: bool, se
     with capture_logs() as logs, transaction(spark, stamp):
         if hand:
             given = Changes(changes.schema, lambda: changes, changes.toArrow())
-            way = Task(spark, table, declared, given, changes.count(), bounds, stamp).prepare()
-            assert isinstance(way, Directly)
+            way = MergeRequest(spark, table, declared, given, changes.count(), bounds, stamp).prepare()
+            assert isinstance(way, PreparedRewrite)
             way.commit(stamp)
         else:
             target = DeltaTable.forPath(spark, table.uri)
-            ByMerge(target, changes, upsert_of(declared), declared, None).commit(stamp)
+            PreparedDeltaMerge(target, changes, merge_spec(declared), declared, None).commit(stamp)
     assert [line for line in logs if "Spark writes" in line["event"]] == []
 
 
@@ -104,13 +104,13 @@ def test_what_is_told_of_a_file_hides_no_row_from_delta(spark: SparkSession, tmp
         merged(changes, tmp_path, keyed([], *NAMES), hand=True, seq=number + 1)
     table = spark.read.format("delta").load(str(tmp_path))
     assert len(table.inputFiles()) == AT_MOST
-    comparable = {name: kind for name, kind in NAMES.items() if "<" not in kind}
+    sortable = {name: kind for name, kind in NAMES.items() if "<" not in kind}
     rows = table.collect()
-    asked = {(name, row["id"]): row[name] for row in rows for name in comparable if row[name] is not None}
+    asked = {(name, row["id"]): row[name] for row in rows for name in sortable if row[name] is not None}
     answers = []
     for skipping in ("true", "false"):
         with settings(spark, {"spark.databricks.delta.stats.skipping": skipping}):
-            found = [table.where(is_equal(*each)).select("id") for each in wanted(asked, comparable)]
+            found = [table.where(is_equal(*each)).select("id") for each in wanted(asked, sortable)]
             answers.append([sorted(row["id"] for row in each.collect()) for each in found])
     assert answers[0] == answers[1]
     assert all(number in answer for (_, number), answer in zip(asked, answers[0], strict=True))
@@ -265,7 +265,7 @@ def told_why(changes: DataFrame, path: Path) -> str:
     given = Changes(changes.schema, lambda: changes, changes.toArrow())
     with capture_logs() as logs, transaction(spark, stamped(1)):
         bounds = bounds_of(changes, declared)
-        Task(spark, location(str(path)), declared, given, 1, bounds, stamped(1)).prepare().commit(stamped(1))
+        MergeRequest(spark, location(str(path)), declared, given, 1, bounds, stamped(1)).prepare().commit(stamped(1))
     (line,) = [line for line in logs if line["event"] == "Spark writes this batch"]
     return str(line["reason"])
 
@@ -296,12 +296,12 @@ def test_a_copy_of_a_table_that_names_files_elsewhere(spark: SparkSession, tmp_p
 
 
 def test_many_rows_in_few_bytes_are_not_for_the_driver(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(reach, "BY_HAND_ROWS", 1)
+    monkeypatch.setattr(find_candidate_files, "BY_HAND_ROWS", 1)
     rows = spark.createDataFrame([(n, "a", "x") for n in (1, 2)], "id bigint, part string, value string")
     rows.coalesce(1).write.format("delta").save(str(tmp_path))
     declared = keyed([])
     for number, is_by_hand in ((1, False), (7, True)):
         given = spark.createDataFrame([(number, "b", "y")], rows.schema).localCheckpoint()
-        found = reach.reach(spark, str(tmp_path), bounds_of(given, declared))
+        found = find_candidate_files.find_candidate_files(spark, str(tmp_path), bounds_of(given, declared))
         assert found is not None
-        assert found.fits_in_memory == is_by_hand
+        assert found.fits_driver == is_by_hand

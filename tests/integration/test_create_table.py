@@ -8,7 +8,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.delta.lineage import LINEAGE, ORIGIN
+from common.delta.lineage import LINEAGE, LINEAGE_TYPE
 from common.delta.open_ledger import open_ledger
 from common.errors import ConfigurationError, UsageError
 from common.model.position import from_metadata
@@ -49,7 +49,7 @@ def test_a_job_on_a_new_table_reads_its_topic_from_the_first_record(trial: Trial
     trial.pipeline = pipeline(trial.topic, target={"lineage": True})
     trial.table = location(str(tmp_path / "new"))
     create_or_compare(trial.spark, trial.pipeline, trial.table, dry_run=False)
-    assert DeltaTable.forPath(trial.spark, trial.table.uri).toDF().schema[LINEAGE].dataType == ORIGIN
+    assert DeltaTable.forPath(trial.spark, trial.table.uri).toDF().schema[LINEAGE].dataType == LINEAGE_TYPE
     assert trial.run(mode).seq == 1
     assert trial.rows() == {(1, "a", 1.5), (3, "b", 3.0)}
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from common.delta.deleted_keys import merge_tombstones
-from common.delta.lineage import ORIGIN, is_later
+from common.delta.lineage import LINEAGE_TYPE, is_later
 from common.engine.run_report import Counts, read_report
 from common.operations.base_load import load_base
 from common.settings.environment import run_id
@@ -88,7 +88,8 @@ def test_the_newest_delete_of_a_key_is_remembered_once(spark: SparkSession, tmp_
     def remember(*tombstones: tuple[int, tuple[object, ...]]) -> None:
         rows = [("trial", "table", (key, "a"), origin) for key, origin in tombstones]
         kinds = (
-            "pipeline string, table_id string, key struct<id:bigint,part:string>, _alluvium " + ORIGIN.simpleString()
+            "pipeline string, table_id string, key struct<id:bigint,part:string>, _alluvium "
+            + LINEAGE_TYPE.simpleString()
         )
         merge_tombstones(spark.createDataFrame(rows, kinds), str(tmp_path / "memory"), ["id", "part"])
 
@@ -120,7 +121,7 @@ def test_which_of_two_came_later(spark: SparkSession) -> None:
         (here, (None, None, None, None, 2, 0), False),
         (here, None, None),
     ]
-    kind = ORIGIN.simpleString()
+    kind = LINEAGE_TYPE.simpleString()
     rows = spark.createDataFrame(pairs, f"one {kind}, other {kind}, wanted boolean")
     found = rows.selectExpr("wanted", f"{is_later('one', 'other')} AS found").collect()
     assert [row["found"] for row in found] == [row["wanted"] for row in found]

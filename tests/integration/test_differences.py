@@ -14,18 +14,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 import jobs.alter_table
-from common.delta import candidate_files as reach
+from common.delta import candidate_files as find_candidate_files
 from common.delta.open_ledger import open_ledger, transaction
 from common.delta.pruning import bounds_by
 from common.engine.commit_metrics import Outcome, outcome
-from common.engine.materialized_batch import keep_few
+from common.engine.materialized_batch import materialize_fetched
 from common.engine.table_fit import SchemaMismatch, TableFit
 from common.merge.changes import changes_of
-from common.merge.strategies import ByMerge, Directly, Task
+from common.merge.strategies import MergeRequest, PreparedDeltaMerge, PreparedRewrite
 from common.model.position import Position
 from common.operations.empty_table import create_table
 from common.settings.locations import location
-from common.spark.classify import with_fates
+from common.spark.classify import classify
 from common.spark.decode.json import JsonDecoder
 from common.spark.validate.disposition import MERGE
 from tests.support.differences import EVENTS, Combination, as_number, combination
@@ -62,7 +62,7 @@ def settle_each_way(spark: SparkSession, folder: Path, monkeypatch: pytest.Monke
         before = row_ids(spark, copy, pair)
         with monkeypatch.context() as forced:
             if way == "by one job":
-                forced.setattr(reach, "BY_HAND_BYTES", -1)
+                forced.setattr(find_candidate_files, "BY_HAND_BYTES", -1)
             done = settled(spark, pair, copy, bounded=way != "by merge")
         assert done == expected_outcome(pair), way
         assert rows_of(spark, copy, pair) == pair.expected(), way
@@ -114,17 +114,17 @@ def settled(spark: SparkSession, pair: Combination, path: Path, *, bounded: bool
     fit = TableFit(spark, pair.pipeline(), table)
     declared = fit.pipeline
     after = Position("trial", 1, 1, "t", "id", {0: 1}, "run")
-    judged = with_fates(records(spark, *pair.messages()), declared, JsonDecoder.of(declared.source))
-    read = keep_few(judged, declared)
-    answers = read.answers()
-    bounds = bounds_by(answers.spreads, answers.kinds, declared) if bounded else []
-    to_merge = sum(each.fates[MERGE] for each in answers.tally.values())
-    way = Task(spark, table, declared, changes_of(read, declared, after), to_merge, bounds, after).prepare()
-    assert isinstance(way, (Directly, ByMerge))
+    judged = classify(records(spark, *pair.messages()), declared, JsonDecoder.of(declared.source))
+    read = materialize_fetched(judged, declared)
+    stats = read.stats()
+    bounds = bounds_by(stats.value_ranges, stats.kinds, declared) if bounded else []
+    to_merge = sum(each.dispositions[MERGE] for each in stats.tally.values())
+    way = MergeRequest(spark, table, declared, changes_of(read, declared, after), to_merge, bounds, after).prepare()
+    assert isinstance(way, (PreparedRewrite, PreparedDeltaMerge))
     with transaction(spark, after):
         way.commit(after)
     metrics = open_ledger(spark, table.uri, "trial").metrics(after)
-    return outcome(metrics, superseded=way.prospect.superseded, absent=way.prospect.absent)
+    return outcome(metrics, superseded=way.forecast.superseded, absent=way.forecast.absent)
 
 
 def expected_outcome(pair: Combination) -> Outcome:

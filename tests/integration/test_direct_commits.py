@@ -12,24 +12,30 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from common.delta.candidate_files import Reach, reach
-from common.delta.lineage import LINEAGE, ORIGIN
+from common.delta.candidate_files import CandidateFiles, find_candidate_files
+from common.delta.lineage import LINEAGE, LINEAGE_TYPE
 from common.delta.open_ledger import open_ledger, transaction
 from common.delta.pruning import condition_of
 from common.delta.transaction import DirectTransaction
 from common.engine.accounting import AccountingError
 from common.engine.commit_metrics import outcome
 from common.errors import StateError
-from common.merge import reach as reach_module
+from common.merge import find_candidate_files as reach_module
 from common.merge import strategies as ways
 from common.merge.changes import Changes
-from common.merge.delta_merge import upsert_of
-from common.merge.strategies import ByMerge, Directly, OnlyPosition, Task, Way
+from common.merge.delta_merge import merge_spec
+from common.merge.strategies import (
+    MergeRequest,
+    PreparedDeltaMerge,
+    PreparedMerge,
+    PreparedPositionOnly,
+    PreparedRewrite,
+)
 from common.model.position import Position
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from common.spark.jvm import java
-from common.spark.small_queries import FEW_ROWS, planned_for
+from common.spark.small_queries import FEW_ROWS, small_query_conf
 from common.spark.validate.tombstone import DELETED
 from tests.support.bounds import bounds_of
 from tests.support.trial import pipeline
@@ -59,7 +65,7 @@ def test_the_direct_way_gives_what_the_merge_gives(spark: SparkSession, tmp_path
     """Rows, metrics and what found nothing to do: from batches that touch some files, and one that touches none."""
     declared, chance = WAYS[way], random.Random(way)
     files = [[(n, f"p{n % 2}", float(n % 5)) for n in range(start, start + 6)] for start in range(0, 60, 10)]
-    origin = F.lit(None).cast(ORIGIN).alias(LINEAGE)
+    origin = F.lit(None).cast(LINEAGE_TYPE).alias(LINEAGE)
     for rows in files:
         stand = spark.createDataFrame(rows, SCHEMA).select("*", *([origin] if "lineage" in way else []))
         stand.coalesce(1).write.format("delta").mode("append").partitionBy("part").save(str(tmp_path / "direct"))
@@ -73,16 +79,18 @@ def test_the_direct_way_gives_what_the_merge_gives(spark: SparkSession, tmp_path
             table = location(str(tmp_path / name))
             bounds = bounds_of(changes, declared)
             if name == "direct":
-                way_there: Way = Task(spark, table, declared, given(changes), len(numbers), bounds, stamp).prepare()
-                assert isinstance(way_there, Directly)
+                way_there: PreparedMerge = MergeRequest(
+                    spark, table, declared, given(changes), len(numbers), bounds, stamp
+                ).prepare()
+                assert isinstance(way_there, PreparedRewrite)
             else:
                 target = DeltaTable.forPath(spark, table.uri)
-                way_there = ByMerge(target, changes, upsert_of(declared), declared, condition_of(bounds))
+                way_there = PreparedDeltaMerge(target, changes, merge_spec(declared), declared, condition_of(bounds))
             with transaction(spark, stamp):
                 way_there.commit(stamp)
             metrics = open_ledger(spark, table.uri, "trial").metrics(stamp)
-            prospect = way_there.prospect
-            counts = outcome(metrics, superseded=prospect.superseded, absent=prospect.absent)
+            forecast = way_there.forecast
+            counts = outcome(metrics, superseded=forecast.superseded, absent=forecast.absent)
             content = sorted(map(str, spark.read.format("delta").load(table.uri).collect()))
             found[name] = counts, content
         assert found["direct"] == found["merge"]
@@ -93,7 +101,9 @@ def changes_to(spark: SparkSession, declared: Pipeline, numbers: list[int], chan
     rows = [(n, f"p{n % 2}", float(chance.randrange(8)), chance.random() < 0.3) for n in numbers]
     changes = spark.createDataFrame(rows, f"{SCHEMA}, {DELETED} boolean")
     if declared.target.lineage:
-        changes = changes.withColumn(LINEAGE, F.struct(*(F.lit(1).cast(f.dataType).alias(f.name) for f in ORIGIN)))
+        changes = changes.withColumn(
+            LINEAGE, F.struct(*(F.lit(1).cast(f.dataType).alias(f.name) for f in LINEAGE_TYPE))
+        )
     return (changes if declared.deletes else changes.drop(DELETED)).localCheckpoint()
 
 
@@ -110,11 +120,11 @@ def table_of(spark: SparkSession, path: Path, *rows: tuple[int, str, float], **p
     frame.write.format("delta").mode("append").options(**properties).save(str(path))
 
 
-def prepared(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: str = SCHEMA) -> Way:
+def prepared(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: str = SCHEMA) -> PreparedMerge:
     changes = spark.createDataFrame(rows, schema).localCheckpoint()
     declared = WAYS["by position"]
     bounds = bounds_of(changes, declared)
-    return Task(spark, location(str(path)), declared, given(changes), len(rows), bounds, stamped(1)).prepare()
+    return MergeRequest(spark, location(str(path)), declared, given(changes), len(rows), bounds, stamped(1)).prepare()
 
 
 @pytest.mark.parametrize(
@@ -129,15 +139,15 @@ def test_44_what_only_delta_knows_how_to_keep_is_left_to_its_merge(
     if "delta.enableRowTracking" in properties:  # New rows get their numbers from Delta's own writer.
         monkeypatch.undo()
     table_of(spark, tmp_path, **properties)
-    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), ByMerge)
-    assert isinstance(prepared(spark, tmp_path, (7, "a", 1.5)), Directly)
+    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), PreparedDeltaMerge)
+    assert isinstance(prepared(spark, tmp_path, (7, "a", 1.5)), PreparedRewrite)
 
 
 def test_deletion_vectors_are_left_to_the_merge(spark: SparkSession, tmp_path: Path) -> None:
     table_of(spark, tmp_path, **{"delta.enableDeletionVectors": "true"})
-    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), Directly)
+    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), PreparedRewrite)
     DeltaTable.forPath(spark, str(tmp_path)).delete("id = 2")
-    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), ByMerge)
+    assert isinstance(prepared(spark, tmp_path, (1, "a", 1.5)), PreparedDeltaMerge)
 
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
@@ -150,22 +160,22 @@ def test_candidates_are_found_in_a_checkpoint_too(spark: SparkSession, tmp_path:
     table_of(spark, tmp_path, (9, "a", 9.0))
     for key, candidates in {1: 1, 7: 1, 8: 0, 9: 1}.items():
         way = prepared(spark, tmp_path, (key, "a", 1.5))
-        assert isinstance(way, Directly)
-        assert way.prospect.candidates == candidates
+        assert isinstance(way, PreparedRewrite)
+        assert way.forecast.candidates == candidates
 
 
 def test_many_rows_of_the_table_are_not_planned_as_few(spark: SparkSession, tmp_path: Path) -> None:
     """However few changes meet them. What the log does not count is taken for as many rows as it has bytes."""
     table_of(spark, tmp_path, *((n, "a", 1.0) for n in range(FEW_ROWS + 1)))
     bounds = bounds_of(spark.createDataFrame([(7, "a", 1.5)], SCHEMA), WAYS["by position"])
-    found = reach(spark, str(tmp_path), bounds)
+    found = find_candidate_files(spark, str(tmp_path), bounds)
     assert found is not None
     assert found.rows == FEW_ROWS + 1
     for rows, adaptive in ((found.rows, "true"), (FEW_ROWS, "false")):
-        with planned_for(spark, 1, rows):
+        with small_query_conf(spark, 1, rows):
             assert spark.conf.get("spark.sql.adaptive.enabled") == adaptive
     uncounted = [replace(file, rows=None) for file in found.files]
-    assert Reach(found.transaction, uncounted).rows == sum(file.size for file in found.files)
+    assert CandidateFiles(found.transaction, uncounted).rows == sum(file.size for file in found.files)
 
 
 def test_a_key_that_stands_twice_stops_the_commit(spark: SparkSession, tmp_path: Path) -> None:
@@ -193,8 +203,8 @@ def test_34_without_a_lock_a_rival_under_the_same_transaction_meets_the_fence(
     table_of(spark, tmp_path)
     slower, faster = DirectTransaction(spark, str(tmp_path)), DirectTransaction(spark, str(tmp_path))
     slower.fence(stamped(1))
-    OnlyPosition(faster).commit(stamped(1))
+    PreparedPositionOnly(faster).commit(stamped(1))
     with pytest.raises(ConcurrentTransactionException):
-        OnlyPosition(slower).commit(stamped(1))
+        PreparedPositionOnly(slower).commit(stamped(1))
     with pytest.raises(StateError, match="transaction 1 was committed by another run"):
         DirectTransaction(spark, str(tmp_path)).fence(stamped(1))

@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
-from common.drivers.batch_loop import BatchLoop, Patience
+from common.drivers.batch_loop import BatchLoop, IdlePolicy
 from common.drivers.run import Run
 from common.drivers.start import start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.engine import batch
-from common.engine.batch import Settling, TooManyBadRecords
+from common.engine.batch import BatchContext, TooManyBadRecords
 from common.engine.run_report import read_report
 from common.errors import StateError
 from common.settings.environment import run_id
@@ -79,7 +79,7 @@ def test_45_a_job_that_is_started_before_the_first_record_settles_it_when_it_com
         if isinstance(driver, Stream):
             driver.follow(Trigger("200 milliseconds"))
         else:
-            driver.follow(Patience(wait_seconds=0.5, give_up_seconds=3))
+            driver.follow(IdlePolicy(wait_seconds=0.5, give_up_seconds=3))
     finally:
         later.join()
     assert (trial.position().seq, sum(trial.position().offsets.values())) == (1, 1)
@@ -153,7 +153,7 @@ def test_06_a_partition_that_is_added_while_a_job_runs_joins_it(
     if isinstance(driver, Stream):
         driver.follow(Trigger("500 milliseconds"))
     else:
-        driver.follow(Patience(wait_seconds=0.1, give_up_seconds=0.1))
+        driver.follow(IdlePolicy(wait_seconds=0.1, give_up_seconds=0.1))
     watchdog.cancel()
     assert trial.position().offsets[3] == 2
     assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0), (4, "b", 4.0), (5, "b", 5.0)}
@@ -220,10 +220,10 @@ def test_07_a_batch_ends_where_it_was_planned_to(trial: Trial, monkeypatch: pyte
 def test_08_a_batch_is_read_from_kafka_once(trial: Trial, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """Its records are gone from the topic before it is accounted for or merged: a second read would fail."""
 
-    def account(settling: Settling, *given: Any) -> Any:
+    def account(context: BatchContext, *given: Any) -> Any:
         trial.broker.delete_records(trial.topic, 0, before=3)
-        assert settling.topic.available().earliest[0] == 3
-        return accounted(settling, *given)
+        assert context.topic.available().earliest[0] == 3
+        return accounted(context, *given)
 
     accounted = batch.account
     monkeypatch.setattr(batch, "account", account)
@@ -349,7 +349,7 @@ def test_what_a_dead_run_left_beside_the_table_is_undone(trial: Trial) -> None:
 def test_a_quiet_topic_is_waited_for_and_given_up(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
     start = start_from_table(trial.spark, trial.inputs())
     with capture_logs():
-        BatchLoop(trial.spark, start).follow(Patience(wait_seconds=0.5, give_up_seconds=1.5))
+        BatchLoop(trial.spark, start).follow(IdlePolicy(wait_seconds=0.5, give_up_seconds=1.5))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Raw schema from kafka read..."
     assert (

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from common.kafka.retention_watch import ExpiryWatch
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
@@ -29,7 +29,7 @@ def topic_of_ages(broker: Broker, config: dict[str, str], ages: dict[int, list[i
 
 
 def warnings(broker: Broker, name: str, start: dict[int, int]) -> list[EventDict]:
-    topic = Topic(broker.address, name)
+    topic = TopicClient(broker.address, name)
     with capture_logs() as logs:
         ExpiryWatch(topic).look(Plan(start, topic.available().ends))
     return logs
@@ -90,7 +90,7 @@ def test_23_nothing_is_said_without_need(broker: Broker, config: dict[str, str],
 
 def test_23_both_policies_are_two_bounds_and_said_once(broker: Broker) -> None:
     name = topic_of_ages(broker, {**DELETED, **COMPACTED, "cleanup.policy": "compact,delete"}, {0: [100 * HOUR]})
-    topic = Topic(broker.address, name)
+    topic = TopicClient(broker.address, name)
     watch = ExpiryWatch(topic)
     with capture_logs() as logs:
         for _ in range(3):

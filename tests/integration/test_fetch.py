@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from common.drivers import run
 from common.errors import StateError
 from common.kafka import consumer as fetch
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
-from common.spark.fetched import fetched_rows
+from common.spark.fetched import fetched_dataframe
 from common.spark.source import as_records, read_range
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
@@ -22,13 +22,13 @@ BASE = {(1, "a", 1.0), (2, "a", 2.0)}
 NOT_FETCHED = "Spark reads this batch, it could not be fetched"
 
 
-def planned(topic: Topic) -> Plan:
+def planned(topic: TopicClient) -> Plan:
     available = topic.available()
     return Plan(available.earliest, available.ends)
 
 
-def assert_same_rows(spark: SparkSession, topic: Topic, plan: Plan) -> int:
-    rows = fetched_rows(spark, topic, plan)
+def assert_same_rows(spark: SparkSession, topic: TopicClient, plan: Plan) -> int:
+    rows = fetched_dataframe(spark, topic, plan)
     assert rows is not None
     assert_df_equality(as_records(rows), as_records(read_range(spark, topic, plan)), ignore_row_order=True)
     return rows.count()
@@ -38,7 +38,7 @@ def test_the_rows_are_those_that_spark_reads(spark: SparkSession, broker: Broker
     records = [(b"k", b"v"), (None, b"no key"), (b"no value", None), (b"", b""), ("ключ".encode(), b"\x00\xff")]
     for partition in (0, 2):
         broker.produce(topic, records, partition=partition)
-    source = Topic(broker.address, topic)
+    source = TopicClient(broker.address, topic)
     assert assert_same_rows(spark, source, planned(source)) == 10
     # Again, by the same consumer, and only a part: it begins and ends where it is told to.
     assert assert_same_rows(spark, source, Plan({0: 1, 1: 0, 2: 3}, {0: 4, 1: 0, 2: 4})) == 4
@@ -64,7 +64,7 @@ def test_21_22_what_has_gaps_is_read_by_spark_and_the_gaps_are_confirmed_by_anot
 def test_compressed_records_are_fetched(spark: SparkSession, broker: Broker, topic: str) -> None:
     for codec in ("gzip", "snappy", "lz4", "zstd"):
         broker.produce(topic, [(b"k", b"v" * 1000)] * 3, partition=0, config={"compression.type": codec})
-    source = Topic(broker.address, topic)
+    source = TopicClient(broker.address, topic)
     assert assert_same_rows(spark, source, planned(source)) == 12
 
 
@@ -84,7 +84,9 @@ def test_29_what_is_too_large_for_the_driver_is_read_by_spark(
 def test_a_few_are_fetched_and_many_are_not(trial: Trial, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched = []
     monkeypatch.setattr(run, "FEW_RECORDS", 2)
-    monkeypatch.setattr(run, "fetched_rows", lambda *given: fetched.append(given[2].records) or fetched_rows(*given))
+    monkeypatch.setattr(
+        run, "fetched_dataframe", lambda *given: fetched.append(given[2].records) or fetched_dataframe(*given)
+    )
     for first, count in ((10, 2), (20, 3)):
         trial.broker.produce(trial.topic, [event(first + each, "b", 0.0) for each in range(count)], partition=0)
         trial.run(mode)

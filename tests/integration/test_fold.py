@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.settings.pipeline import POSITION
-from common.spark.deduplicate import fold, fold_held
+from common.spark.deduplicate import deduplicate, deduplicate_arrow
 from common.spark.source import RECORD_DDL
-from common.spark.validate.disposition import FATE, FATES, MERGE
+from common.spark.validate.disposition import DISPOSITION, DISPOSITIONS, MERGE
 from tests.support.kinds import KINDS, NOON
 from tests.support.trial import pipeline
 
@@ -26,16 +26,19 @@ def test_both_folds_keep_the_same_rows(spark: SparkSession, kind: str, sequence:
     # By position, a key is of one partition.
     places = range(3) if sequence == "s" else range(1)
     rows = [(*pair, partition, MERGE) for pair in product(values, values) for partition in places for _ in range(2)]
-    rows += [(values[0], values[-1], 0, fate) for fate in (*FATES, None)]
+    rows += [(values[0], values[-1], 0, disposition) for disposition in (*DISPOSITIONS, None)]
     random.Random(kind).shuffle(rows)
     judged = spark.createDataFrame(
-        [(key, age, record(partition, offset), fate) for offset, (key, age, partition, fate) in enumerate(rows)],
-        f"k {kind}, s {kind}, _record {RECORD_DDL}, {FATE} string",
+        [
+            (key, age, record(partition, offset), disposition)
+            for offset, (key, age, partition, disposition) in enumerate(rows)
+        ],
+        f"k {kind}, s {kind}, _record {RECORD_DDL}, {DISPOSITION} string",
     )
-    held = fold_held(judged.toArrow(), declared)
-    by_spark = dict(fold(judged, declared).select("_record.offset", FATE).collect())
-    assert dict(zip(offsets(held), held[FATE].to_pylist(), strict=True)) == by_spark
-    merged = judged.where(F.col(FATE) == MERGE).select("k").distinct().count()
+    arrow = deduplicate_arrow(judged.toArrow(), declared)
+    by_spark = dict(deduplicate(judged, declared).select("_record.offset", DISPOSITION).collect())
+    assert dict(zip(offsets(arrow), arrow[DISPOSITION].to_pylist(), strict=True)) == by_spark
+    merged = judged.where(F.col(DISPOSITION) == MERGE).select("k").distinct().count()
     assert list(by_spark.values()).count(MERGE) == merged
 
 
@@ -47,5 +50,5 @@ def record(partition: int, offset: int) -> tuple[Any, ...]:
     return (b"k", b"v", "t", partition, offset, NOON)
 
 
-def offsets(held: Any) -> list[int]:
-    return [each["offset"] for each in held["_record"].to_pylist()]
+def offsets(arrow: Any) -> list[int]:
+    return [each["offset"] for each in arrow["_record"].to_pylist()]

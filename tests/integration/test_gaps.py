@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from pyspark.sql import SparkSession
 
-from common.engine.gaps import gaps_held, gaps_in_spark
-from common.kafka.topic import Gaps, Topic
+from common.engine.gaps import gaps_arrow, gaps_in_spark
+from common.kafka.topic import Gaps, TopicClient
 from common.spark.source import RECORD
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
@@ -24,15 +24,15 @@ PARTITIONS: dict[int, tuple[tuple[int, int], list[int], list[tuple[int, int]]]] 
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, held: bool) -> None:
+def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, arrow: bool) -> None:
     places = [
         {RECORD: {"partition": partition, "offset": offset}}
         for partition, (_, read, _) in PARTITIONS.items()
         for offset in reversed(read)
     ]
     ranges = {partition: ends for partition, (ends, _, _) in PARTITIONS.items()}
-    if held:
-        found = gaps_held(pa.Table.from_pylist(places), ranges)
+    if arrow:
+        found = gaps_arrow(pa.Table.from_pylist(places), ranges)
     else:
         found = gaps_in_spark(spark.createDataFrame(places, f"{RECORD} struct<partition: int, offset: bigint>"), ranges)
     assert found == {partition: gaps for partition, (_, _, gaps) in PARTITIONS.items()}
@@ -43,12 +43,12 @@ def counted_consumers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The groups of the consumers that a topic makes."""
     groups: list[str] = []
 
-    def new(self: Topic, settings: dict[str, str]) -> Consumer:
+    def new(self: TopicClient, settings: dict[str, str]) -> Consumer:
         groups.append(settings["group.id"])
         return made(self, settings)
 
-    made = Topic._consumer
-    monkeypatch.setattr(Topic, "_consumer", new)
+    made = TopicClient._consumer
+    monkeypatch.setattr(TopicClient, "_consumer", new)
     yield groups
 
 
@@ -90,4 +90,4 @@ def test_a_record_that_was_not_read_is_found_in_whichever_partition_it_is(
     broker: Broker, topic: str, gaps: Gaps, unread: tuple[int, int] | None
 ) -> None:
     produce_in_all_partitions(broker, topic, 3)
-    assert Topic(broker.address, topic).first_record_in(gaps) == unread
+    assert TopicClient(broker.address, topic).first_record_in(gaps) == unread

@@ -16,14 +16,14 @@ from structlog.testing import capture_logs
 from common.delta import file_skipping as kernel
 from common.delta.file_skipping import as_kernel_sees, file_of
 from common.delta.open_ledger import open_ledger, transaction
-from common.delta.pruning import Span
+from common.delta.pruning import Range
 from common.delta.quarantine import Quarantine
 from common.drivers import run
 from common.errors import StateError, UsageError
-from common.merge import reach as reach_module
+from common.merge import find_candidate_files as reach_module
 from common.merge import strategies as ways
 from common.merge.changes import Changes
-from common.merge.strategies import ByMerge, Directly, Task
+from common.merge.strategies import MergeRequest, PreparedDeltaMerge, PreparedRewrite
 from common.model.position import Position
 from common.operations import compaction
 from common.operations.base_load import load_base
@@ -82,8 +82,8 @@ def merged(spark: SparkSession, path: Path, declared: Pipeline, changes: DataFra
     given = Changes(changes.schema, lambda: changes, changes.toArrow())
     bounds = bounds_of(changes, declared)
     with transaction(spark, stamp):
-        found = Task(spark, location(str(path)), declared, given, changes.count(), bounds, stamp).prepare()
-        assert isinstance(found, ByMerge if way == "by merge" else Directly)
+        found = MergeRequest(spark, location(str(path)), declared, given, changes.count(), bounds, stamp).prepare()
+        assert isinstance(found, PreparedDeltaMerge if way == "by merge" else PreparedRewrite)
         found.commit(stamp)
     return sorted(row["n"] for row in spark.read.format("delta").load(str(path)).select("n").collect())
 
@@ -109,8 +109,8 @@ def test_early_and_late_days_are_counted_where_a_newer_row_keeps_them_out(
     changes, declared = rows_of(spark, pa.date32(), DAYS, 0), keyed("date", sequence="n")
     given = Changes(changes.schema, lambda: changes, changes.toArrow())
     bounds = bounds_of(changes, declared)
-    found = Task(spark, location(str(tmp_path)), declared, given, len(DAYS), bounds, stamped(1)).prepare()
-    assert (found.prospect.candidates, found.prospect.superseded) == (len(DAYS), len(DAYS))
+    found = MergeRequest(spark, location(str(tmp_path)), declared, given, len(DAYS), bounds, stamped(1)).prepare()
+    assert (found.forecast.candidates, found.forecast.superseded) == (len(DAYS), len(DAYS))
 
 
 def test_a_widened_span_holds_every_file_that_the_span_itself_holds() -> None:
@@ -123,7 +123,7 @@ def test_a_widened_span_holds_every_file_that_the_span_itself_holds() -> None:
 
     for first in days:
         for last in range(first, days[-1] + 1):
-            seen = as_kernel_sees(Span(first, last), T.DateType())
+            seen = as_kernel_sees(Range(first, last), T.DateType())
             for least in range(days[0], last + 1):
                 # The least that can be: the greatest date of a file that begins at `least` and reaches the span.
                 greatest = max(least, first)

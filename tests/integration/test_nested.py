@@ -15,7 +15,7 @@ from common.errors import UsageError
 from common.merge import strategies as ways
 from common.operations.base_load import load_base
 from common.operations.create_table import create_or_compare
-from common.operations.quarantine import Place, replay
+from common.operations.quarantine import QuarantineTarget, replay
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.trial import Trial, pipeline
@@ -102,7 +102,13 @@ def test_nested_columns_are_the_same_in_every_way_to_commit(
     assert [row[2] for row in trial.quarantined()] == ["RULE_few", "WRONG_TYPE"]
 
     trial.pipeline = declared(trial.topic, way)
-    replay(trial.spark, Place(trial.pipeline, trial.table), Selection(state=WAITING), overwrite=False, execute=True)
+    replay(
+        trial.spark,
+        QuarantineTarget(trial.pipeline, trial.table),
+        Selection(state=WAITING),
+        overwrite=False,
+        execute=True,
+    )
     rows = stored(trial)
     assert sorted(rows) == [1, 2, 3, 6]
     assert (rows[3]["tags"], rows[3].get("any", '{"a":{}}')) == (["a", "b", "c"], '{"a":{}}')

@@ -13,15 +13,15 @@ from pyspark.sql import functions as F
 
 from common.delta import side_tables
 from common.delta.ledger import Ledger
-from common.drivers.start import Inputs, Start, start_from_table
+from common.drivers.start import Inputs, RunState, start_from_table
 from common.engine import batch
 from common.engine import materialized_batch as questions
 from common.engine.accounting import AccountingError
 from common.engine.commit_metrics import CommitMismatch
-from common.engine.stage_timer import StageTimes
-from common.kafka.topic import Topic
+from common.engine.stage_timer import StageTimer
+from common.kafka.topic import TopicClient
 from common.merge import strategies as ways
-from common.merge.delta_merge import by_sequence
+from common.merge.delta_merge import newer_condition
 from common.model.offsets import Plan
 from common.settings.pipeline import Pipeline
 from common.spark import classify as judge
@@ -39,15 +39,15 @@ class Scene:
     """Four records: one key once, another twice, and a broken one. No bug commits anything, so all share it."""
 
     trial: Trial
-    start: Start
+    start: RunState
     planned: Plan
 
     def rows(self) -> DataFrame:
         return read_range(self.trial.spark, self.trial.inputs().topic, self.planned)
 
     def settle(self, rows: DataFrame, accounts: str = "few") -> None:
-        settling, position, is_few = self.start.settling, self.start.position, accounts == "few"
-        batch.run_batch(settling, position, self.planned, rows, StageTimes(), fetched=is_few)
+        context, position, is_few = self.start.context, self.start.position, accounts == "few"
+        batch.run_batch(context, position, self.planned, rows, StageTimer(), fetched=is_few)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def scene(spark: SparkSession, broker: Broker, loaded: Path, tmp_path_factory: p
     trial = Trial(spark, broker, broker.create_topic(), tmp_path_factory.mktemp("planted"), loaded)
     records = [event(10, "b", 0.0), event(11, "b", 1.0), event(11, "b", 2.0), (b"x", b"not json")]
     broker.produce(trial.topic, records, partition=0)
-    start = start_from_table(spark, Inputs(trial.pipeline, trial.table, Topic(broker.address, trial.topic)))
+    start = start_from_table(spark, Inputs(trial.pipeline, trial.table, TopicClient(broker.address, trial.topic)))
     return Scene(trial, start, Plan({0: 0}, {0: 4}))
 
 
@@ -120,15 +120,15 @@ def test_a_bug_in_reading(scene: Scene, accounts: str, bug: Bug, said: str) -> N
         ("with_derived", without(0), "offset 0 is in the log and was not read"),
         ("with_reason", doubled(3), "5 rows have 4 offsets"),
         ("with_reason", with_("_reason", {3: None}), "1 rows have a fate that is not theirs"),
-        ("with_fate", without(2), "offset 2 is in the log and was not read"),
-        ("with_fate", doubled(2), "5 rows have 4 offsets"),
-        ("with_fate", with_("_fate", {0: None}), "4 rows were read, 3 have a fate"),
-        ("with_fate", with_("_fate", {0: "lost"}), "4 rows were read, 3 have a fate"),
-        ("with_fate", with_("_fate", {0: "quarantined"}), "1 rows have a fate that is not theirs"),
-        ("with_fate", with_("_fate", {0: "late", 3: "null"}), "1 rows have a fate that is not theirs"),
-        ("with_fate", with_("_fate", {3: "merge"}), "1 rows have a fate that is not theirs"),
-        ("with_fate", with_("_fate", {0: "folded"}), "key id=10, part=b: 0 of its 1 rows are to be merged"),
-        ("with_fate", with_("_fate", {2: "folded"}), "key id=11, part=b: an older row"),
+        ("with_disposition", without(2), "offset 2 is in the log and was not read"),
+        ("with_disposition", doubled(2), "5 rows have 4 offsets"),
+        ("with_disposition", with_("_disposition", {0: None}), "4 rows were read, 3 have a fate"),
+        ("with_disposition", with_("_disposition", {0: "lost"}), "4 rows were read, 3 have a fate"),
+        ("with_disposition", with_("_disposition", {0: "quarantined"}), "1 rows have a fate that is not theirs"),
+        ("with_disposition", with_("_disposition", {0: "late", 3: "null"}), "1 rows have a fate that is not theirs"),
+        ("with_disposition", with_("_disposition", {3: "merge"}), "1 rows have a fate that is not theirs"),
+        ("with_disposition", with_("_disposition", {0: "folded"}), "key id=10, part=b: 0 of its 1 rows are to be merged"),
+        ("with_disposition", with_("_disposition", {2: "folded"}), "key id=11, part=b: an older row"),
     ],
 )
 def test_a_bug_in_judging(
@@ -150,10 +150,12 @@ def test_a_bug_in_folding(scene: Scene, monkeypatch: pytest.MonkeyPatch, account
 
 
 @pytest.mark.parametrize("fate", ["folded", "late"])
-def test_a_fold_that_takes_what_was_turned_away(scene: Scene, monkeypatch: pytest.MonkeyPatch, fate: str) -> None:
+def test_a_fold_that_takes_what_was_turned_away(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, disposition: str
+) -> None:
     def bug(rows: pa.Table, _: Pipeline) -> pa.Table:
-        fates = ["merge", "folded", "merge", fate]
-        return rows.set_column(rows.schema.get_field_index("_fate"), "_fate", pa.array(fates))
+        dispositions = ["merge", "folded", "merge", disposition]
+        return rows.set_column(rows.schema.get_field_index("_disposition"), "_disposition", pa.array(dispositions))
 
     monkeypatch.setattr(questions, "fold_held", bug)
     with pytest.raises(AccountingError, match="1 rows have a fate that is not theirs"):
@@ -203,8 +205,8 @@ def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.Mon
 
     def guarding(*given: Any) -> None:
         """By a column that this pipeline's events are not ordered by: the older of two is left as it was."""
-        table, changes, upsert, bound = given
-        merge(table, changes, replace(upsert, guard=by_sequence("degrees")), bound)
+        table, changes, spec, bound = given
+        merge(table, changes, replace(spec, guard=newer_condition("degrees")), bound)
 
     def keeping_quiet(*given: Any) -> dict[str, str]:
         return metrics(*given) | {"numTargetRowsInserted": "0"}

@@ -11,8 +11,8 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from common.delta.file_skipping import File, Kernel
-from common.delta.pruning import SPANS, Bound, condition_of, undeclared_keys
+from common.delta.file_skipping import File, FileSkipping
+from common.delta.pruning import MAX_RANGES, PruneBound, condition_of, undeclared_keys
 from common.delta.transaction import DirectTransaction
 from common.engine.run_report import Files, read_report
 from common.errors import ConfigurationError, StateError
@@ -48,7 +48,7 @@ def write_files(spark: SparkSession, path: Path, kind: str, files: Sequence[Sequ
     return DeltaTable.forPath(spark, str(path))
 
 
-def inside(table: DeltaTable, bounds: Sequence[Bound]) -> DataFrame:
+def inside(table: DeltaTable, bounds: Sequence[PruneBound]) -> DataFrame:
     """By Spark, as a MERGE with the same bounds reads it."""
     condition = condition_of(bounds)
     assert condition is not None
@@ -72,10 +72,10 @@ def test_every_row_with_a_key_of_the_batch_is_inside_of_the_bounds(
     for wanted in (*edges, chance.sample(range(100), 3), chance.sample(range(100), 12)):
         changes = spark.createDataFrame([(KINDS[kind](n), -n) for n in wanted], f"k {kind}, n bigint").localCheckpoint()
         bounds = bounds_of(changes, keyed_by(kind))
-        held = {n for numbers in files for n in numbers} & set(wanted)
-        assert {row["n"] for row in inside(table, bounds).collect()} >= held
-        candidates = list(Kernel(spark, str(tmp_path)).files(len(files) - 1, bounds))
-        assert {row["n"] for row in rows_of(spark, tmp_path, candidates)} >= held
+        arrow = {n for numbers in files for n in numbers} & set(wanted)
+        assert {row["n"] for row in inside(table, bounds).collect()} >= arrow
+        candidates = list(FileSkipping(spark, str(tmp_path)).files(len(files) - 1, bounds))
+        assert {row["n"] for row in rows_of(spark, tmp_path, candidates)} >= arrow
         # Each key is a range of its own, so a file is a candidate only where a key lies between its least and greatest.
         between = sum(1 for numbers in files if any(numbers[0] <= n <= numbers[-1] for n in wanted))
         assert len(candidates) == between or kind == "string"
@@ -97,27 +97,27 @@ def test_files_that_tell_less_are_read_all_the_same(spark: SparkSession, tmp_pat
     changes = spark.createDataFrame([(4, 2.0)], "k bigint, n double").localCheckpoint()
     table, declared = DeltaTable.forPath(spark, path), keyed_by("bigint")
     version = int(table.history(1).first()["version"])
-    assert len(list(Kernel(spark, path).files(version, bounds_of(changes, declared)))) == 1
+    assert len(list(FileSkipping(spark, path).files(version, bounds_of(changes, declared)))) == 1
     assert inside(table, bounds_of(changes, declared)).where("k = 4").count() == 1
     beyond = bounds_of(spark.createDataFrame([(40, 2.0)], "k bigint, n double").localCheckpoint(), declared)
-    assert len(list(Kernel(spark, path).files(version, beyond))) == (1 if trouble == "no statistics" else 0)
+    assert len(list(FileSkipping(spark, path).files(version, beyond))) == (1 if trouble == "no statistics" else 0)
 
 
 def test_the_widest_gaps_divide_the_ranges(spark: SparkSession) -> None:
     """Neighbours are one range; of more gaps than ranges are allowed the narrowest are given up."""
     near = [1, 2, 3, 10, None]
-    far = [n * 1000 + n % 7 * 10 for n in range(3 * SPANS)]
+    far = [n * 1000 + n % 7 * 10 for n in range(3 * MAX_RANGES)]
     changes = spark.createDataFrame([(n, n) for n in near] + [(7, n) for n in far], "a int, b bigint")
     found = spreads_of(changes, ["a", "b"])
-    assert [(span.first, span.last) for span in found["a"].spans] == [(1, 3), (7, 7), (10, 10)]
+    assert [(span.first, span.last) for span in found["a"].ranges] == [(1, 3), (7, 7), (10, 10)]
     assert (found["a"].has_null, found["b"].has_null) == (True, True)
-    spans = [(int(span.first), int(span.last)) for span in found["b"].spans]
-    assert len(spans) == SPANS
-    assert all(any(first <= n <= last for first, last in spans) for n in [*far, 1, 2, 3, 10])
-    between = [after[0] - before[1] for before, after in pairwise(spans)]
+    ranges = [(int(span.first), int(span.last)) for span in found["b"].ranges]
+    assert len(ranges) == MAX_RANGES
+    assert all(any(first <= n <= last for first, last in ranges) for n in [*far, 1, 2, 3, 10])
+    between = [after[0] - before[1] for before, after in pairwise(ranges)]
     given_up = [
         after - before
-        for first, last in spans
+        for first, last in ranges
         for before, after in pairwise(sorted(far))
         if first <= before < after <= last
     ]
@@ -132,7 +132,7 @@ def test_nulls_of_a_column_that_is_no_key_have_a_branch_of_their_own(spark: Spar
         changes = spark.createDataFrame([changed], "k bigint, n bigint").localCheckpoint()
         bounds = bounds_of(changes, declared)
         assert changed in [tuple(row) for row in inside(DeltaTable.forPath(spark, str(tmp_path)), bounds).collect()]
-        candidates = list(Kernel(spark, str(tmp_path)).files(0, bounds))
+        candidates = list(FileSkipping(spark, str(tmp_path)).files(0, bounds))
         assert changed in [tuple(row) for row in rows_of(spark, tmp_path, candidates)]
 
 

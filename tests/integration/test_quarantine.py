@@ -10,7 +10,7 @@ from common.delta.open_ledger import open_ledger
 from common.delta.quarantine import Quarantine, Selection
 from common.delta.side_tables import WAITING
 from common.errors import UsageError
-from common.operations.quarantine import Place, discard, open_quarantine, replay, selected_rows, selection_of
+from common.operations.quarantine import QuarantineTarget, discard, open_quarantine, replay, selected_rows, selection_of
 from common.operations.replay import Replayer
 from common.present.quarantine import print_records, print_summary
 from tests.support.commands import clean_environment, complaints, run
@@ -21,8 +21,8 @@ COOL = {"rules": [{"name": "cool", "check": "degrees < 10"}]}
 WAITS = Selection(state=WAITING)
 
 
-def place(trial: Trial) -> Place:
-    return Place(trial.pipeline, trial.table)
+def place(trial: Trial) -> QuarantineTarget:
+    return QuarantineTarget(trial.pipeline, trial.table)
 
 
 def replayed(trial: Trial, selection: Selection = WAITS, *, overwrite: bool = False, execute: bool = True) -> None:

@@ -7,12 +7,12 @@ from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
 from common.engine import materialized_batch as questions
-from common.engine.materialized_batch import Keep, keep_few, keep_many, kept_in_spark
+from common.engine.materialized_batch import Materializer, materialize_fetched, materialize_in_spark, materialize_read
 from common.errors import TryLater
-from common.spark import queries as ask
-from common.spark.classify import with_fates
+from common.spark import queries as collect_many
+from common.spark.classify import classify
 from common.spark.decode.json import JsonDecoder
-from common.spark.queries import Watch, in_words
+from common.spark.queries import ObservedMetrics, as_json
 from tests.support.records import records
 from tests.support.trial import pipeline
 
@@ -29,12 +29,12 @@ VALUES = (
 
 @pytest.mark.parametrize("values", [VALUES, VALUES[:1], VALUES[5:], ()], ids=["all", "one", "bad", "none"])
 @pytest.mark.parametrize("prune_by", [[], ["id", "part"]], ids=["undeclared", "declared"])
-@pytest.mark.parametrize("keep", [keep_few, keep_many])
+@pytest.mark.parametrize("keep", [materialize_fetched, materialize_read])
 def test_both_ways_say_the_same(
     spark: SparkSession,
     values: tuple[bytes | None, ...],
     prune_by: list[str],
-    keep: Keep,
+    keep: Materializer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Keys that nobody has asked to prune by are one range in Spark, and here where they are many."""
@@ -44,16 +44,16 @@ def test_both_ways_say_the_same(
     target = {"keys": ["id", "part"], "prune_by": prune_by}
     declared = pipeline("t", source={"columns": columns}, target=target, late=late)
     rows = records(spark, *values).union(records(spark, *values[1:3], partition=2))
-    judged = with_fates(rows, declared, JsonDecoder.of(declared.source))
-    kept, in_spark = keep(judged, declared), kept_in_spark(judged, declared)
-    answers = kept.answers()
-    assert kept.held is not None
-    assert answers == in_spark.answers()
-    assert list(answers.spreads) == ["id", "part"]
+    judged = classify(rows, declared, JsonDecoder.of(declared.source))
+    kept, in_spark = keep(judged, declared), materialize_in_spark(judged, declared)
+    stats = kept.stats()
+    assert kept.arrow is not None
+    assert stats == in_spark.stats()
+    assert list(stats.value_ranges) == ["id", "part"]
     assert offsets(kept.to_merge) == offsets(in_spark.to_merge)
     assert offsets(kept.rows) == offsets(in_spark.rows)
-    assert sum(each.rows for each in answers.tally.values()) == rows.count()
-    assert bool(answers.unclear) == (len(values) == len(VALUES)), "a key of two partitions"
+    assert sum(each.rows for each in stats.tally.values()) == rows.count()
+    assert bool(stats.ambiguous) == (len(values) == len(VALUES)), "a key of two partitions"
 
 
 def test_what_is_nothing_for_this_process_is_kept_and_counted_by_spark(
@@ -64,14 +64,14 @@ def test_what_is_nothing_for_this_process_is_kept_and_counted_by_spark(
 
     monkeypatch.setattr(questions, "DIVIDED", 0)
     declared = pipeline("t")
-    judged = with_fates(records(spark, *VALUES), declared, JsonDecoder.of(declared.source))
-    wanted = keep_many(judged, declared).answers()
+    judged = classify(records(spark, *VALUES), declared, JsonDecoder.of(declared.source))
+    wanted = materialize_read(judged, declared).stats()
     monkeypatch.setattr(questions, "fold_held", refuse)
     with capture_logs() as lines:
-        kept = keep_many(judged, declared)
+        kept = materialize_read(judged, declared)
     assert [line["reason"] for line in lines] == ["no such value"]
-    assert kept.held is None
-    assert kept.answers() == wanted
+    assert kept.arrow is None
+    assert kept.stats() == wanted
 
 
 def offsets(rows: DataFrame) -> list[Row]:
@@ -79,8 +79,8 @@ def offsets(rows: DataFrame) -> list[Row]:
 
 
 def test_an_answer_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
-    monkeypatch.setattr(ask, "PATIENCE_SECONDS", 0.1)
-    watch = Watch()
-    watch.on(spark.range(3), in_words(F.count("*").alias("rows")))
+    monkeypatch.setattr(collect_many, "PATIENCE_SECONDS", 0.1)
+    watch = ObservedMetrics()
+    watch.on(spark.range(3), as_json(F.count("*").alias("rows")))
     with pytest.raises(TryLater, match="Spark has not told within"):
         watch.answer()

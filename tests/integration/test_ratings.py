@@ -14,7 +14,7 @@ from common.delta.quarantine import Selection
 from common.delta.side_tables import WAITING
 from common.drivers.batch_loop import BatchLoop
 from common.errors import ConfigurationError, RegistryUnreachable, StateError
-from common.operations.quarantine import Place, replay
+from common.operations.quarantine import QuarantineTarget, replay
 from common.produce.ratings import to_records
 from common.registry import client
 from datasets.ratings.events import DAY, Event, events
@@ -188,7 +188,7 @@ def test_25_a_schema_of_another_subject_is_turned_away_and_replayed_once_it_belo
     assert ratings.quarantined() == [("WRONG_SUBJECT", words, value)]
     assert ratings.rows() == Model([first]).rows
     assert new_schema(ratings, registry.url) == (number, text)
-    place = Place(ratings.pipeline, ratings.table)
+    place = QuarantineTarget(ratings.pipeline, ratings.table)
     replay(spark, place, Selection(state=WAITING), overwrite=False, execute=True)
     assert ratings.rows() == Model([first, second]).rows
 
@@ -203,7 +203,13 @@ def test_25_broken_bytes_are_kept_whole_and_stay_bad_in_a_replay(
     ratings.run()
     reasons = ["NO_HEADER", "NO_HEADER", "BAD_MAGIC", "NOT_AVRO", "TRAILING_BYTES", "UNKNOWN_SCHEMA"]
     assert [(reason, kept) for reason, _, kept in ratings.quarantined()] == list(zip(reasons, broken, strict=True))
-    replay(spark, Place(ratings.pipeline, ratings.table), Selection(state=WAITING), overwrite=False, execute=True)
+    replay(
+        spark,
+        QuarantineTarget(ratings.pipeline, ratings.table),
+        Selection(state=WAITING),
+        overwrite=False,
+        execute=True,
+    )
     assert "2 still bad: NO_HEADER" in capsys.readouterr().out
     assert ratings.rows() == {}
 

@@ -16,7 +16,7 @@ from common.delta.open_ledger import open_ledger
 from common.drivers.batch_loop import BatchLoop
 from common.drivers.start import resolve_inputs, start_from_table
 from common.errors import AlluviumError, BrokerUnreachable, RegistryUnreachable, StateError, TopicMissing
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.operations.base_load import load_base
 from common.operations.epoch import propose_epoch
 from common.operations.rewind import begin_epoch
@@ -85,7 +85,7 @@ class Desk(Trial):
     def begin_at(self, offsets: dict[int, int]) -> None:
         """A position that this topic does not have."""
         ledger = open_ledger(self.spark, self.table.uri, "trial")
-        topic_id, _ = Topic(self.broker.address, self.topic).describe()
+        topic_id, _ = TopicClient(self.broker.address, self.topic).describe()
         proposed = propose_epoch(ledger, self.topic, topic_id, offsets=offsets, before={})
         begin_epoch(self.spark, self.table.uri, proposed)
 
@@ -405,7 +405,7 @@ def test_a_broker_and_a_topic_that_are_missing_are_started_and_created(tmp_path:
 
     def missing(error: type[AlluviumError]) -> list[str]:
         with pytest.raises(error) as refused:
-            Topic(f"127.0.0.1:{port}", "my.topic", timeout_seconds=5).describe()
+            TopicClient(f"127.0.0.1:{port}", "my.topic", timeout_seconds=5).describe()
         (command,) = printed_commands(str(refused.value))
         return command
 
@@ -415,7 +415,7 @@ def test_a_broker_and_a_topic_that_are_missing_are_started_and_created(tmp_path:
     try:
         do(start)
         do(missing(TopicMissing))
-        assert Topic(f"127.0.0.1:{port}", "my.topic").describe()[1]
+        assert TopicClient(f"127.0.0.1:{port}", "my.topic").describe()[1]
         do(services("create-topic", "my.topic"))
         do(services("delete-topic", "another"))
         do(["kafka_docker/services", "logs", "kafka"])

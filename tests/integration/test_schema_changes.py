@@ -12,7 +12,7 @@ from common.delta.quarantine import Selection
 from common.engine.table_fit import SchemaMismatch
 from common.engine.table_keys import UnclearKeys
 from common.errors import TryLater
-from common.operations.quarantine import Place, replay
+from common.operations.quarantine import QuarantineTarget, replay
 from common.present.console import print_plan
 from common.settings.pipeline import Pipeline
 from tests.support.trial import Trial, event, pipeline
@@ -105,7 +105,7 @@ def test_39_the_printed_statement_mends_what_the_policy_stops_for(trial: Trial) 
     script, *arguments = shlex.split(refused.value.remedy)
     assert script == "submit/alter_table.sh"
     jobs.alter_table.main.__wrapped__.main(arguments, standalone_mode=False)  # type: ignore[attr-defined]
-    assert trial.start().settling.fit.differences == []
+    assert trial.start().context.fit.differences == []
 
 
 @pytest.mark.parametrize(("policy", "old"), [("keep", "Oslo"), ("null", None)])
@@ -140,7 +140,13 @@ def test_39_a_record_that_breaks_a_rule_of_the_table_is_turned_away_alone(trial:
     assert [row[2] for row in trial.quarantined()] == reasons
     # Without the constraint, what waits is replayed.
     altered(trial, "DROP CONSTRAINT warm")
-    replay(trial.spark, Place(trial.pipeline, trial.table), Selection(state="waiting"), overwrite=False, execute=True)
+    replay(
+        trial.spark,
+        QuarantineTarget(trial.pipeline, trial.table),
+        Selection(state="waiting"),
+        overwrite=False,
+        execute=True,
+    )
     assert (5, "a", -300.0) in trial.rows()
 
 

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 from common.operations.base_load import load_base
 from common.settings.kafka_security import access
@@ -115,19 +115,21 @@ def test_37_a_batch_by_certificate(trial: Trial, kafka: Kafka, authority: Author
 
 
 @pytest.fixture
-def admitted(kafka: Kafka, topic: str, authority: Authority, right: dict[str, str], folder: Path) -> Topic:
+def admitted(kafka: Kafka, topic: str, authority: Authority, right: dict[str, str], folder: Path) -> TopicClient:
     """By everything that there is: a password, and a certificate whose key is a secret too."""
     certificate, key = authority.issue("holder")
     settings = Settings(**right, ssl_certificate=str(certificate), ssl_key=f"file:{key}")
-    return Topic(kafka.address_of("SASL_SSL"), topic, access=access(settings))
+    return TopicClient(kafka.address_of("SASL_SSL"), topic, access=access(settings))
 
 
-def shows_a_secret(text: str, topic: Topic) -> bool:
+def shows_a_secret(text: str, topic: TopicClient) -> bool:
     key_lines = topic.access.spark["kafka.ssl.keystore.key"].splitlines()
     return CANARY in text or any(line in text for line in key_lines[1:-1])
 
 
-def test_37_no_plan_shows_a_secret(spark: SparkSession, admitted: Topic, capsys: pytest.CaptureFixture[str]) -> None:
+def test_37_no_plan_shows_a_secret(
+    spark: SparkSession, admitted: TopicClient, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert shows_a_secret(str(admitted.access.spark), admitted)
     read_range(spark, admitted, Plan({0: 0}, {0: 0})).explain(mode="extended")
     read_stream(spark, admitted, {0: 0, 1: 0, 2: 0}, 10).explain(extended=True)
@@ -138,7 +140,7 @@ def test_37_no_plan_shows_a_secret(spark: SparkSession, admitted: Topic, capsys:
 
 
 def test_37_a_stream_that_fails_does_not_show_a_secret(
-    spark: SparkSession, broker: Broker, admitted: Topic, tmp_path: Path
+    spark: SparkSession, broker: Broker, admitted: TopicClient, tmp_path: Path
 ) -> None:
     def fail(*_: object) -> None:
         raise ValueError("planted")

@@ -15,7 +15,7 @@ from common.delta.quarantine import Selection
 from common.delta.side_tables import WAITING
 from common.operations.base_load import load_base
 from common.operations.maintenance import purge_deleted_keys
-from common.operations.quarantine import Place, replay
+from common.operations.quarantine import QuarantineTarget, replay
 from common.operations.rewind import act_on_proposal, at_choice
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
@@ -150,7 +150,7 @@ def test_17_deletes_are_remembered_under_every_key_that_the_pipeline_had(
     assert remembered(trial) == memory
 
     DeltaTable.forPath(trial.spark, trial.table.uri).delete("id = 1")
-    place = Place(trial.pipeline, trial.table)
+    place = QuarantineTarget(trial.pipeline, trial.table)
     replay(trial.spark, place, Selection(state=WAITING), overwrite=False, execute=True)
     told = capsys.readouterr().out
     assert "1 merged" in told

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from common import stop
 from common.delta.lock import commit_lock
-from common.drivers.batch_loop import BatchLoop, Patience
+from common.drivers.batch_loop import BatchLoop, IdlePolicy
 from common.drivers.stream import Stream, Trigger
 from common.engine import batch, commit
 from common.engine.run_report import Report, read_report
@@ -38,7 +38,7 @@ def followed(driver: BatchLoop | Stream) -> None:
     if isinstance(driver, Stream):
         driver.follow(Trigger("200 milliseconds"))
     else:
-        driver.follow(Patience(wait_seconds=60, give_up_seconds=60))
+        driver.follow(IdlePolicy(wait_seconds=60, give_up_seconds=60))
 
 
 def asks_at(point: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:

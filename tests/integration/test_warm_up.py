@@ -45,7 +45,7 @@ def test_batches_of_the_newest_records_are_settled_beside_the_table_and_removed(
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json"), event(4, "b", 4.0)], partition=1)
     before = files(tmp_path)
     assert told(trial) == ["warmed up"]
-    assert [(result.rows_read, result.fates["quarantined"]) for result in results] == [(3, 1)] * ROUNDS
+    assert [(result.rows_read, result.dispositions["quarantined"]) for result in results] == [(3, 1)] * ROUNDS
     assert [(result.committed.outcome.inserted, result.committed.outcome.updated) for result in results] == [
         (2, 0),
         *[(0, 2)] * (ROUNDS - 1),

@@ -5,22 +5,30 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from common.delta.pruning import Bound, Spread, bounds_by, kinds_of, spans_of, spread_held, spread_told
+from common.delta.pruning import (
+    PruneBound,
+    ValueRanges,
+    bounds_by,
+    column_types,
+    ranges_column,
+    ranges_from_json,
+    value_ranges_of,
+)
 from common.settings.pipeline import Pipeline
-from common.spark.queries import ask
+from common.spark.queries import collect_many
 
 
-def bounds_of(changes: DataFrame, pipeline: Pipeline) -> list[Bound]:
+def bounds_of(changes: DataFrame, pipeline: Pipeline) -> list[PruneBound]:
     columns = pipeline.target.prune_by
-    return bounds_by(spreads_of(changes, columns), kinds_of(changes.schema, columns), pipeline)
+    return bounds_by(spreads_of(changes, columns), column_types(changes.schema, columns), pipeline)
 
 
-def spreads_of(changes: DataFrame, columns: Sequence[str]) -> dict[str, Spread]:
+def spreads_of(changes: DataFrame, columns: Sequence[str]) -> dict[str, ValueRanges]:
     """By Spark; and held by this process they are the same."""
-    kinds = kinds_of(changes.schema, columns)
-    told = spans_of(kinds, F.lit(True))  # noqa: FBT003
-    (found,) = ask({"spans": changes.agg(told.alias("spans"))})["spans"]
-    spreads = {name: spread_told(found["spans"][name], kind) for name, kind in kinds}
-    held = changes.toArrow()
-    assert spreads == {name: spread_held(held[name], kind) for name, kind in kinds}
-    return spreads
+    kinds = column_types(changes.schema, columns)
+    told = ranges_column(kinds, F.lit(True))  # noqa: FBT003
+    (found,) = collect_many({"spans": changes.agg(told.alias("spans"))})["spans"]
+    value_ranges = {name: ranges_from_json(found["spans"][name], kind) for name, kind in kinds}
+    arrow = changes.toArrow()
+    assert value_ranges == {name: value_ranges_of(arrow[name], kind) for name, kind in kinds}
+    return value_ranges

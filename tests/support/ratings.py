@@ -12,7 +12,7 @@ from common.drivers.batch_loop import BatchLoop
 from common.drivers.start import Inputs, start_from_table
 from common.drivers.stream import Stream
 from common.engine.run_report import Counts, read_report
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.position import Position
 from common.operations.base_load import load_base
 from common.produce.ratings import Serialize, serializers, to_records
@@ -58,7 +58,7 @@ class Ratings:
             self.broker.produce(self.topic, records[first : first + QUEUE])
 
     def driver(self, mode: str = "batch") -> BatchLoop | Stream:
-        topic = Topic(self.broker.address, self.topic)
+        topic = TopicClient(self.broker.address, self.topic)
         start = start_from_table(self.spark, Inputs(self.pipeline, self.table, topic, self.check_pruning))
         return Stream(self.spark, start) if mode == "stream" else BatchLoop(self.spark, start)
 

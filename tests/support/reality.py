@@ -19,8 +19,8 @@ from common.delta.ledger import Ledger
 from common.drivers.start import Inputs
 from common.engine import batch, commit
 from common.errors import AlluviumError
-from common.kafka.topic import Topic
-from common.merge.delta_merge import append_nothing
+from common.kafka.topic import TopicClient
+from common.merge.delta_merge import commit_empty
 from common.operations import rewind as operator
 from common.operations.base_load import load_base
 from common.operations.rewind import Choice, act_on_proposal, at_choice, rewind_choice
@@ -97,7 +97,7 @@ class RealWorld:
 
     def _topic_is_as_told(self) -> bool:
         try:
-            found = Topic(self.broker.address, self.topic).available()
+            found = TopicClient(self.broker.address, self.topic).available()
         except AlluviumError:
             return False
         return found.ends == self.truth.ends() and found.earliest == self.truth.earliest()
@@ -111,7 +111,7 @@ class RealWorld:
         self._table().toDF().limit(0).write.format("delta").mode("overwrite").save(self.trial.table.uri)
 
     def rearrange(self) -> None:
-        append_nothing(self.spark, self.trial.table.uri)
+        commit_empty(self.spark, self.trial.table.uri)
 
     def expire(self) -> None:
         """What Delta's own clean-up leaves after a checkpoint: the newest entry."""
@@ -188,7 +188,7 @@ class RealWorld:
         self._act(rewind_choice(to_time=None, to_offset=named, by=None, to_beginning=False))
 
     def _act(self, choice: Choice) -> None:
-        given = Inputs(self.trial.pipeline, self.trial.table, Topic(self.broker.address, self.topic))
+        given = Inputs(self.trial.pipeline, self.trial.table, TopicClient(self.broker.address, self.topic))
         act_on_proposal(self.spark, given, choice, execute=True)
 
     def load_again(self) -> None:

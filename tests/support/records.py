@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from common.settings.pipeline import Pipeline
-from common.spark.classify import with_fates
+from common.spark.classify import classify
 from common.spark.decode.json import JsonDecoder
-from common.spark.deduplicate import fold
+from common.spark.deduplicate import deduplicate
 
 NOON = datetime(2023, 1, 10, 12, tzinfo=UTC)
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
@@ -20,4 +20,4 @@ def records(spark: SparkSession, *values: bytes | None, partition: int = 0) -> D
 
 
 def with_fates_of_json(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    return fold(with_fates(rows, pipeline, JsonDecoder.of(pipeline.source)), pipeline)
+    return deduplicate(classify(rows, pipeline, JsonDecoder.of(pipeline.source)), pipeline)

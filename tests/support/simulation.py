@@ -208,7 +208,7 @@ class SimulatedWorld:
             self.unanswered.clear()
 
     def _given(self, start: resume.Resumption, position: Position, planned: Plan, fault: str | None) -> Position:
-        if resume.is_settled(planned, position):
+        if resume.is_already_committed(planned, position):
             return position
         return self._settle(start, position, planned, fault)
 

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from common.delta.open_ledger import open_ledger
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.start import Inputs, Start, start_from_table
+from common.drivers.start import Inputs, RunState, start_from_table
 from common.drivers.stream import Stream, Trigger
-from common.kafka.topic import Topic
+from common.kafka.topic import TopicClient
 from common.model.position import Position
 from common.operations.base_load import load_base
 from common.operations.rewind import act_on_proposal, at_choice
@@ -89,7 +89,7 @@ class Trial:
         self.table = location(path)
         act_on_proposal(self.spark, self.inputs(), at_choice("beginning"), execute=True)
 
-    def start(self) -> Start:
+    def start(self) -> RunState:
         return start_from_table(self.spark, self.inputs())
 
     def run(self, mode: str) -> Position:
@@ -102,7 +102,7 @@ class Trial:
 
     def inputs(self) -> Inputs:
         allowed = access(self.pipeline.source.kafka)
-        topic = Topic(self.broker.address, self.topic, access=allowed, timeout_seconds=self.patience_seconds)
+        topic = TopicClient(self.broker.address, self.topic, access=allowed, timeout_seconds=self.patience_seconds)
         return Inputs(self.pipeline, self.table, topic, self.check_pruning)
 
     def rows(self) -> Rows:

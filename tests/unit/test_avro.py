@@ -12,7 +12,7 @@ from common.errors import ConfigurationError
 from common.registry.client import Client
 from common.registry.subject import Registered, Subject
 from common.settings.pipeline import Pipeline
-from common.spark.classify import with_fates
+from common.spark.classify import classify
 from common.spark.decode.avro import AvroDecoder
 from common.spark.decode.avro_reader import Reader
 from common.spark.decode.avro_writers import Writers
@@ -65,8 +65,8 @@ def pipeline(columns: dict[str, str] = COLUMNS, **source: Any) -> Pipeline:
 
 def judged(spark: SparkSession, by: AvroDecoder, *values: bytes | None, **source: Any) -> list[Any]:
     declared = pipeline(by.columns, max_record_bytes=by.max_bytes, **source)
-    found = with_fates(records(spark, *values), declared, by)
-    return found.orderBy("_record.offset").select("_reason", "_message", "_fate", *by.columns).collect()
+    found = classify(records(spark, *values), declared, by)
+    return found.orderBy("_record.offset").select("_reason", "_message", "_disposition", *by.columns).collect()
 
 
 def test_27_each_record_is_read_by_its_own_schema(spark: SparkSession) -> None:
@@ -106,8 +106,8 @@ def test_25_whatever_is_no_event_has_its_reason(spark: SparkSession) -> None:
     assert [row["_reason"] for row in found] == [*(reason for _, reason, _ in BROKEN), None]
     for row, (_, _, words) in zip(found, BROKEN, strict=False):
         assert row["_message"].startswith(words)
-    assert {row["_fate"] for row in found[:-1]} == {"quarantined"}
-    assert found[-1]["_fate"] == "merge"
+    assert {row["_disposition"] for row in found[:-1]} == {"quarantined"}
+    assert found[-1]["_disposition"] == "merge"
 
 
 def test_25_every_cut_and_every_tail_comes_to_light(spark: SparkSession) -> None:
@@ -131,14 +131,14 @@ def test_25_a_length_that_is_only_claimed_takes_no_memory(spark: SparkSession) -
 
 def test_a_record_without_a_value_may_be_skipped(spark: SparkSession) -> None:
     found = judged(spark, decoder(spark), None, NEXT, null_value="skip")
-    assert [row["_fate"] for row in found] == ["null", "merge"]
+    assert [row["_disposition"] for row in found] == ["null", "merge"]
 
 
 def test_a_schema_that_nobody_has_asked_for_is_told_apart(spark: SparkSession) -> None:
     by = decoder(spark)
     found = judged(spark, by, framed(UNKNOWN, b""), NEXT)
     assert [row["_reason"] for row in found] == ["UNSEEN_SCHEMA", None]
-    assert by.informed_by(lambda: with_fates(records(spark, NEXT, None), pipeline(), by)) is None
+    assert by.with_schemas_seen_in(lambda: classify(records(spark, NEXT, None), pipeline(), by)) is None
 
 
 NOTE = {

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from common.registry.client import Client
 from common.registry.subject import Registered, Subject
 from common.settings.pipeline import Pipeline
-from common.spark.classify import with_fates
+from common.spark.classify import classify
 from common.spark.decode.avro import AvroDecoder
 from common.spark.decode.avro_reader import Reader
 from common.spark.decode.avro_writers import Writers
@@ -43,7 +43,7 @@ KNOWN = Known(
     foreign=frozenset(FOREIGN),
     max_bytes=MAX_BYTES,
 )
-Answer = tuple[str | None, dict[str, Any]]
+JsonRow = tuple[str | None, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def drawn() -> list[bytes | None]:
 
 
 @pytest.fixture(scope="module")
-def expected(drawn: list[bytes | None]) -> list[Answer]:
+def expected(drawn: list[bytes | None]) -> list[JsonRow]:
     return [judge(value, KNOWN) for value in drawn]
 
 
@@ -65,8 +65,8 @@ def decoder(spark: SparkSession) -> AvroDecoder:
     return AvroDecoder(COLUMNS, MAX_BYTES, writers, FOREIGN)
 
 
-def found_by_the_engine(spark: SparkSession, drawn: list[bytes | None]) -> list[Answer]:
-    judged = with_fates(records(spark, *drawn), PIPELINE, decoder(spark))
+def found_by_the_engine(spark: SparkSession, drawn: list[bytes | None]) -> list[JsonRow]:
+    judged = classify(records(spark, *drawn), PIPELINE, decoder(spark))
     # Python's own times do not reach as far as Spark's: compare what is stored.
     stored = {"seen": F.unix_micros("seen"), "day": F.unix_date("day"), "items": F.transform("items", in_days)}
     values = [stored.get(name, F.col(name)).alias(name) for name in COLUMNS]
@@ -82,7 +82,7 @@ def values_of(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in COLUMNS} | {"marks": dict(sorted(row["marks"].items()))}
 
 
-def test_25_the_payloads_are_of_all_kinds(expected: list[Answer]) -> None:
+def test_25_the_payloads_are_of_all_kinds(expected: list[JsonRow]) -> None:
     met = Counter(reason for reason, _ in expected)
     print(f"{len(expected)} payloads, seed {SEED}: {met}")
     assert 0.4 <= met[None] / len(expected) <= 0.6
@@ -103,7 +103,7 @@ def test_25_the_payloads_are_of_all_kinds(expected: list[Answer]) -> None:
 
 
 def test_25_engine_and_oracle_agree_on_every_payload(
-    spark: SparkSession, drawn: list[bytes | None], expected: list[Answer]
+    spark: SparkSession, drawn: list[bytes | None], expected: list[JsonRow]
 ) -> None:
     found = found_by_the_engine(spark, drawn)
     differing = [
@@ -114,6 +114,6 @@ def test_25_engine_and_oracle_agree_on_every_payload(
     assert not differing, "\n".join(differing)
 
 
-def as_stored(answer: Answer) -> tuple[str | None, dict[str, str]]:
+def as_stored(answer: JsonRow) -> tuple[str | None, dict[str, str]]:
     """By their text, so that 0.0 and -0.0 differ, and a NaN is one."""
     return answer[0], {name: repr(value) for name, value in answer[1].items()}

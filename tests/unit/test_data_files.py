@@ -16,8 +16,8 @@ from pyspark.sql import types as T
 
 from common.delta.file_skipping import File
 from common.delta.format.file_stats import statistics_of
-from common.delta.format.parquet_files import Room, escaped, rows_of, write_file
-from common.delta.format.table_features import NotPlainError, PlainTable, indexed, plain_table
+from common.delta.format.parquet_files import MemoryBudget, escaped, rows_of, write_file
+from common.delta.format.table_features import UnsupportedTable, WritableTable, indexed, writable_table
 from common.merge.driver_rewrite import write
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -113,7 +113,9 @@ def test_the_fields_of_a_struct_are_told_of_and_a_list_or_a_map_only_by_its_null
     }
 
 
-TABLE = PlainTable(pa.schema([("id", pa.int64()), ("part", pa.string()), ("at", TIME)]), ("part",), (("id",), ("at",)))
+TABLE = WritableTable(
+    pa.schema([("id", pa.int64()), ("part", pa.string()), ("at", TIME)]), ("part",), (("id",), ("at",))
+)
 
 
 def file_of(entry: dict[str, Any]) -> File:
@@ -131,7 +133,7 @@ def file_of(entry: dict[str, Any]) -> File:
 def test_a_file_is_found_where_the_log_says_whatever_its_partition_is_called(tmp_path: Path, part: str | None) -> None:
     rows = pa.table([[1, 2], [part, part], [NOON, None]], schema=TABLE.schema)
     entry = write_file(tmp_path, {"part": part}, rows, TABLE)
-    assert rows_of(tmp_path, file_of(entry), TABLE, Room(2**20)).equals(rows)
+    assert rows_of(tmp_path, file_of(entry), TABLE, MemoryBudget(2**20)).equals(rows)
     assert entry["size"] == next(tmp_path.rglob("*.parquet")).stat().st_size
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
 
@@ -144,7 +146,7 @@ def test_a_folder_is_named_as_by_hive() -> None:
 def test_a_column_that_came_later_is_null_in_older_files(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "old.parquet")
     found = rows_of(
-        tmp_path, File("old.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, Room(2**20)
+        tmp_path, File("old.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, MemoryBudget(2**20)
     )
     assert found.to_pylist() == [{"id": 1, "part": "a", "at": None}]
 
@@ -161,16 +163,21 @@ def test_a_column_that_came_later_is_null_in_older_files(tmp_path: Path) -> None
 )
 def test_what_a_file_says_in_another_way_is_for_spark_to_read(tmp_path: Path, rows: pa.Table, said: str) -> None:
     pq.write_table(rows, tmp_path / "other.parquet")
-    with pytest.raises(NotPlainError, match=said):
+    with pytest.raises(UnsupportedTable, match=said):
         rows_of(
-            tmp_path, File("other.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, Room(2**20)
+            tmp_path,
+            File("other.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False),
+            TABLE,
+            MemoryBudget(2**20),
         )
 
 
 def test_a_file_of_another_table_is_for_spark_to_read(tmp_path: Path) -> None:
     for path in ("file:///elsewhere/x.parquet", "/elsewhere/x.parquet", "s3a://bucket/x.parquet"):
-        with pytest.raises(NotPlainError, match="lies elsewhere"):
-            rows_of(tmp_path, File(path, {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, Room(2**20))
+        with pytest.raises(UnsupportedTable, match="lies elsewhere"):
+            rows_of(
+                tmp_path, File(path, {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, MemoryBudget(2**20)
+            )
 
 
 @pytest.fixture
@@ -192,16 +199,16 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_what_is_larger_in_memory_than_the_driver_may_hold_is_for_spark(tmp_path: Path) -> None:
     rows = pa.table([list(range(1000)), ["a"] * 1000, [NOON] * 1000], schema=TABLE.schema)
     file = file_of(write_file(tmp_path, {"part": "a"}, rows, TABLE))
-    with pytest.raises(NotPlainError, match="larger in memory"):
-        rows_of(tmp_path, file, TABLE, Room(1000))
+    with pytest.raises(UnsupportedTable, match="larger in memory"):
+        rows_of(tmp_path, file, TABLE, MemoryBudget(1000))
 
 
 def test_partitions_by_what_has_no_one_text_are_for_spark_to_write() -> None:
     schema = T.StructType([T.StructField("id", T.LongType()), T.StructField("at", T.TimestampType())])
     metadata = {"configuration": {}, "partitionColumns": ["at"]}
-    with pytest.raises(NotPlainError, match="partitions by timestamp"):
-        plain_table(metadata, {}, schema)
-    assert plain_table(metadata | {"partitionColumns": ["id"]}, {}, schema).indexed == (("at",),)
+    with pytest.raises(UnsupportedTable, match="partitions by timestamp"):
+        writable_table(metadata, {}, schema)
+    assert writable_table(metadata | {"partitionColumns": ["id"]}, {}, schema).indexed == (("at",),)
 
 
 def test_if_one_of_several_files_cannot_be_written_none_stays(

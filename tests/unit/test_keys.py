@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.errors import UsageError
-from common.merge.delta_merge import merge_latest, upsert_of
+from common.merge.delta_merge import merge_latest, merge_spec
 from common.operations.base_load import load_base
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
@@ -83,9 +83,9 @@ def test_11_equal_canonical_forms_are_one_key_and_others_are_two(
     spark: SparkSession, pairs: list[tuple[tuple[str, str, str], tuple[str, str, str]]]
 ) -> None:
     values = [value(number, key) for number, pair in enumerate(pairs) for key in pair]
-    collected = with_fates_of_json(records(spark, *values), pipeline()).select("_record.offset", "_fate").collect()
-    fates = [fate for _, fate in sorted(tuple(row) for row in collected)]
-    found = {number: tuple(fates[2 * number : 2 * number + 2]) for number in range(len(pairs))}
+    collected = with_fates_of_json(records(spark, *values), pipeline()).select("_record.offset", "_disposition").collect()
+    dispositions = [disposition for _, disposition in sorted(tuple(row) for row in collected)]
+    found = {number: tuple(dispositions[2 * number : 2 * number + 2]) for number in range(len(pairs))}
     assert found == {number: expected_fates(*pair) for number, pair in enumerate(pairs)}
 
 
@@ -110,7 +110,7 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
         ("Cafe", "0.0", 1, "e"),
     }
     events = with_fates_of_json(records(spark, f'{{"name":"{DECOMPOSED}","ratio":-0e0,"n":2}}'.encode()), declared)
-    merge_latest(table, events.select(*declared.columns), upsert_of(declared))
+    merge_latest(table, events.select(*declared.columns), merge_spec(declared))
     assert {(row["name"], row["n"]) for row in table.toDF().collect()} == {(COMPOSED, 2), ("Cafe", 1)}
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.settings.pipeline import Pipeline
-from common.spark.small_queries import FEW_RECORDS, planned_for
+from common.spark.small_queries import FEW_RECORDS, small_query_conf
 from tests.support.nested_payloads import COLUMNS, MAX_BYTES, payloads
 from tests.support.oracle import Number, Wrong, column_value, depth, members, raw_members, scalars
 from tests.support.records import records, with_fates_of_json
@@ -29,7 +29,7 @@ PIPELINE = Pipeline.model_validate(
         "target": {"keys": ["id"]},
     }
 )
-Answer = tuple[str | None, dict[str, Any]]
+JsonRow = tuple[str | None, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +38,11 @@ def drawn() -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def expected(drawn: list[bytes]) -> list[Answer]:
+def expected(drawn: list[bytes]) -> list[JsonRow]:
     return [judge(value) for value in drawn]
 
 
-def judge(value: bytes) -> Answer:
+def judge(value: bytes) -> JsonRow:
     try:
         found = members(value, MAX_BYTES)
         raw = raw_members(value.decode())
@@ -92,7 +92,7 @@ def canonical(found: Any) -> Any:
     return found.normalize() + 0 if isinstance(found, Decimal) else found
 
 
-def found_by_the_engine(spark: SparkSession, drawn: list[bytes]) -> list[Answer]:
+def found_by_the_engine(spark: SparkSession, drawn: list[bytes]) -> list[JsonRow]:
     rows = with_fates_of_json(records(spark, *drawn), PIPELINE)
     # Python's own times do not reach as far as Spark's: compare what is stored.
     born, at = F.unix_date("who.born"), F.unix_micros("who.at")
@@ -116,10 +116,10 @@ def of_variant(text: str) -> float | Decimal:
 
 @pytest.mark.parametrize("batch", [1, FEW_RECORDS + 1], ids=["interpreted", "compiled"])
 def test_28_engine_and_oracle_agree_on_every_nested_payload(
-    spark: SparkSession, drawn: list[bytes], expected: list[Answer], batch: int
+    spark: SparkSession, drawn: list[bytes], expected: list[JsonRow], batch: int
 ) -> None:
     """In both ways in which a batch is run, which its size decides."""
-    with planned_for(spark, batch):
+    with small_query_conf(spark, batch):
         found = found_by_the_engine(spark, drawn)
     differing = [
         f"{wanted} by the oracle, {got} by the engine: {value!r:.600}"
@@ -129,7 +129,7 @@ def test_28_engine_and_oracle_agree_on_every_nested_payload(
     assert not differing, f"{len(differing)}: " + "\n".join(differing[:10])
 
 
-def as_compared(answer: Answer) -> Answer:
+def as_compared(answer: JsonRow) -> JsonRow:
     """VARIANT writes some doubles without an exponent: its numbers are compared by their value alone."""
     reason, values = answer
     return reason, values | {"any": as_numbers(values.get("any"))}
@@ -145,7 +145,7 @@ def as_numbers(found: Any) -> Any:
     return found
 
 
-def test_28_nested_payloads_are_of_all_kinds(drawn: list[bytes], expected: list[Answer]) -> None:
+def test_28_nested_payloads_are_of_all_kinds(drawn: list[bytes], expected: list[JsonRow]) -> None:
     met = Counter(reason for reason, _ in expected)
     print(f"{len(drawn)} payloads, seed {SEED}: {met}")
     assert set(met) == {None, "WRONG_TYPE"}

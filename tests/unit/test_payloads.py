@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from common.settings.pipeline import Pipeline
 from common.spark.decode.json import json_verdicts
-from common.spark.small_queries import FEW_RECORDS, planned_for
-from common.spark.validate.disposition import pipeline_verdicts
+from common.spark.small_queries import FEW_RECORDS, small_query_conf
+from common.spark.validate.disposition import pipeline_rejections
 from tests.support.oracle import Contract, Judgement, judge
 from tests.support.payloads import ANY, COLUMNS, KINDS, MAX_BYTES, Payload, payloads
 from tests.support.records import NOON, records, with_fates_of_json
@@ -85,9 +85,9 @@ def test_28_the_payloads_are_many_and_of_all_kinds(
     assert len(met) >= 40
     assert set(met) == set(KINDS)
     assert 0.45 <= share <= 0.55
-    verdicts = [*json_verdicts(COLUMNS, MAX_BYTES), *pipeline_verdicts(PIPELINE)]
+    rejections = [*json_verdicts(COLUMNS, MAX_BYTES), *pipeline_rejections(PIPELINE)]
     # Of the record's own time, whatever its value is: tests/integration/test_hostile_values.py.
-    of_payloads = {verdict.code for verdict in verdicts} - {"BAD_TIMESTAMP"}
+    of_payloads = {rejection.code for rejection in rejections} - {"BAD_TIMESTAMP"}
     assert {judgement.reason for judgement in expected} == of_payloads | {None}
 
 
@@ -105,7 +105,7 @@ def test_28_engine_and_oracle_agree_on_every_payload(
     spark: SparkSession, drawn: list[Payload], expected: list[Judgement], batch: int
 ) -> None:
     """In both ways in which a batch is run, which its size decides."""
-    with planned_for(spark, batch):
+    with small_query_conf(spark, batch):
         found = found_by_the_engine(spark, drawn)
     differing = [
         shown(payload, wanted, got)

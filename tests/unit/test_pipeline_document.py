@@ -76,7 +76,7 @@ def test_every_type_takes_its_example(spark: SparkSession) -> None:
         {"name": "trial", "source": {"topic": "t", "columns": columns}, "target": {"keys": ["c0"]}}
     )
     (found,) = with_fates_of_json(records(spark, f"{{{', '.join(members)}}}".encode()), declared).collect()
-    assert found["_fate"] == "merge", found["_message"]
+    assert found["_disposition"] == "merge", found["_message"]
     assert [name for name in columns if found[name] is None] == []
 
 
@@ -94,7 +94,7 @@ def test_a_derived_column_may_use_those_before_it(spark: SparkSession) -> None:
     declared = parcels(target={"keys": ["parcel_id", "initial"], "derived": derived}, source=DEPOTS)
     check_expressions(spark, declared)
     (found,) = with_fates_of_json(records(spark, b'{"parcel_id":1,"depot":" Graz"}'), declared).collect()
-    assert (found["place"], found["initial"], found["_fate"]) == ("graz", "g", "merge")
+    assert (found["place"], found["initial"], found["_disposition"]) == ("graz", "g", "merge")
 
 
 def test_decimals_are_as_the_document_says(spark: SparkSession) -> None:
@@ -119,15 +119,15 @@ def test_rules_are_as_the_document_says(spark: SparkSession) -> None:
             json.dumps({"parcel_id": number, "weight": weight}).encode() for number, weight in enumerate([5, -1, None])
         ]
         found = with_fates_of_json(records(spark, *values), parcels(quality=quality)).orderBy("parcel_id").collect()
-        fates = {"merge": "passes", "quarantined": "quarantined"}
-        assert [fates[row["_fate"]] for row in found] == said
+        dispositions = {"merge": "passes", "quarantined": "quarantined"}
+        assert [dispositions[row["_disposition"]] for row in found] == said
         assert {row["_reason"] for row in found} == {None, "RULE_weighed"}
 
 
 def test_a_cast_that_cannot_be_done_is_null(spark: SparkSession) -> None:
     declared = parcels(target={"keys": ["parcel_id"], "derived": {"number": "CAST(depot AS INT)"}}, source=DEPOTS)
     found = with_fates_of_json(records(spark, b'{"parcel_id":1,"depot":"7"}', b'{"parcel_id":2,"depot":"x"}'), declared)
-    assert [(row["number"], row["_fate"]) for row in found.orderBy("parcel_id").collect()] == [
+    assert [(row["number"], row["_disposition"]) for row in found.orderBy("parcel_id").collect()] == [
         (7, "merge"),
         (None, "merge"),
     ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.drivers.resume import is_settled
+from common.drivers.resume import is_already_committed
 from common.engine.accounting import AccountingError, check_plan
 from common.errors import StateError
 from common.model.offsets import Offsets, Plan
@@ -14,18 +14,18 @@ def at(offsets: Offsets) -> Position:
 
 
 def test_a_stream_batch_that_the_table_has_is_settled() -> None:
-    assert is_settled(Plan({0: 0, 1: 0}, {0: 5, 1: 2}), at({0: 5, 1: 2}))
-    assert is_settled(Plan({0: 0, 1: 0}, {0: 4, 1: 2}), at({0: 5, 1: 2}))
+    assert is_already_committed(Plan({0: 0, 1: 0}, {0: 5, 1: 2}), at({0: 5, 1: 2}))
+    assert is_already_committed(Plan({0: 0, 1: 0}, {0: 4, 1: 2}), at({0: 5, 1: 2}))
 
 
 def test_a_stream_batch_that_begins_at_the_position_is_not() -> None:
-    assert not is_settled(Plan({0: 5, 1: 2}, {0: 6, 1: 2}), at({0: 5, 1: 2}))
-    assert not is_settled(Plan({0: 5, 1: 0}, {0: 5, 1: 2}), at({0: 5}))
-    assert not is_settled(Plan({0: 7}, {0: 9}), first_position("trial", 1, "t"))
+    assert not is_already_committed(Plan({0: 5, 1: 2}, {0: 6, 1: 2}), at({0: 5, 1: 2}))
+    assert not is_already_committed(Plan({0: 5, 1: 0}, {0: 5, 1: 2}), at({0: 5}))
+    assert not is_already_committed(Plan({0: 7}, {0: 9}), first_position("trial", 1, "t"))
 
 
 def test_a_stream_batch_without_records_has_nothing_to_settle_even_before_the_first_commit() -> None:
-    assert is_settled(Plan({0: 0, 1: 7}, {0: 0, 1: 7}), first_position("trial", 1, "t"))
+    assert is_already_committed(Plan({0: 0, 1: 7}, {0: 0, 1: 7}), first_position("trial", 1, "t"))
 
 
 @pytest.mark.parametrize("first", [4, 6])
@@ -33,7 +33,7 @@ def test_a_stream_batch_that_begins_elsewhere_is_refused(first: int) -> None:
     with pytest.raises(
         StateError, match=r"the table stands at \{0: 5\}; start the job again: it goes on from the table"
     ):
-        is_settled(Plan({0: first}, {0: 9}), at({0: 5}))
+        is_already_committed(Plan({0: first}, {0: 9}), at({0: 5}))
 
 
 def test_a_plan_begins_where_the_table_ends() -> None:

@@ -26,8 +26,8 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def result(seq: int) -> BatchResult:
     committed = Committed(Outcome(1, 0, 0, 0, 0), FilesTouched(1, 1, 1, 1))
     position = Position("trial", 1, seq, "t", "an id", {0: seq}, "run-1")
-    fates = {"merge": 1, "folded": 0, "late": 0, "quarantined": 0, "null": 0}
-    return BatchResult(position, Plan({0: seq - 1}, {0: seq}), fates, 0, committed, {"read": 0.1})
+    dispositions = {"merge": 1, "folded": 0, "late": 0, "quarantined": 0, "null": 0}
+    return BatchResult(position, Plan({0: seq - 1}, {0: seq}), dispositions, 0, committed, {"read": 0.1})
 
 
 def begun() -> RunReport:

@@ -22,8 +22,8 @@ def reasons(found: DataFrame) -> list[str | None]:
     return [row["_reason"] for row in found.orderBy("_record.offset").collect()]
 
 
-def fates(found: DataFrame) -> list[str]:
-    return [row["_fate"] for row in found.orderBy("_record.offset").collect()]
+def dispositions(found: DataFrame) -> list[str]:
+    return [row["_disposition"] for row in found.orderBy("_record.offset").collect()]
 
 
 def test_sound_json_becomes_typed_columns(spark: SparkSession) -> None:
@@ -31,7 +31,7 @@ def test_sound_json_becomes_typed_columns(spark: SparkSession) -> None:
     expected = spark.createDataFrame(
         [(1, "2023-01-01T00:00", -3.5, "merge")], "id bigint, at string, degrees double, _fate string"
     )
-    assert_df_equality(found.select("id", "at", "degrees", "_fate"), expected, ignore_nullable=True)
+    assert_df_equality(found.select("id", "at", "degrees", "_disposition"), expected, ignore_nullable=True)
 
 
 def test_what_is_not_such_an_event_gets_its_reason(spark: SparkSession) -> None:
@@ -98,7 +98,7 @@ def test_the_last_event_of_a_key_remains(spark: SparkSession) -> None:
     found = with_fates_of_json(
         records(spark, b'{"id":1,"degrees":1}', b'{"id":2}', b'{"id":1}', b'{"id":1,"degrees":3}', b"x"), pipeline()
     )
-    assert fates(found) == ["folded", "merge", "folded", "merge", "quarantined"]
+    assert dispositions(found) == ["folded", "merge", "folded", "merge", "quarantined"]
 
 
 def test_a_declared_sequence_beats_the_place(spark: SparkSession) -> None:
@@ -106,7 +106,7 @@ def test_a_declared_sequence_beats_the_place(spark: SparkSession) -> None:
         records(spark, b'{"id":1,"at":"2"}', b'{"id":1,"at":"3"}', b'{"id":1,"at":"1"}', b'{"id":1}'),
         pipeline(target={"sequence": "at"}),
     )
-    assert fates(found) == ["folded", "merge", "folded", "quarantined"]
+    assert dispositions(found) == ["folded", "merge", "folded", "quarantined"]
     assert reasons(found)[-1] == "NULL_SEQUENCE"
 
 
@@ -115,12 +115,12 @@ def test_of_equal_sequences_the_first_remains_as_across_batches(spark: SparkSess
         records(spark, b'{"id":1,"at":"2","degrees":1}', b'{"id":1,"at":"2","degrees":2}', b'{"id":1,"at":"1"}'),
         pipeline(target={"sequence": "at"}),
     )
-    assert fates(found) == ["merge", "folded", "folded"]
+    assert dispositions(found) == ["merge", "folded", "folded"]
 
 
 def test_a_null_value_is_quarantined_or_skipped_as_declared(spark: SparkSession) -> None:
-    assert fates(with_fates_of_json(records(spark, None), pipeline())) == ["quarantined"]
-    assert fates(with_fates_of_json(records(spark, None), pipeline(source={"null_value": "skip"}))) == ["null"]
+    assert dispositions(with_fates_of_json(records(spark, None), pipeline())) == ["quarantined"]
+    assert dispositions(with_fates_of_json(records(spark, None), pipeline(source={"null_value": "skip"}))) == ["null"]
 
 
 def test_a_tombstone_is_judged_by_its_key_as_strictly_as_a_value(spark: SparkSession) -> None:
@@ -151,7 +151,7 @@ def test_a_tombstone_is_judged_by_its_key_as_strictly_as_a_value(spark: SparkSes
     assert [row["_reason"] for row in judged] == [None, None, *["BAD_KEY"] * 6, "WRONG_TYPE"]
     assert [row["_deleted"] for row in judged] == [True] * 8 + [False]
     assert {row["_record"]["value"] for row in judged[:-1]} == {None}
-    assert fates(found)[:2] == ["folded", "merge"]
+    assert dispositions(found)[:2] == ["folded", "merge"]
 
 
 def test_rules_and_size_turn_away_by_name(spark: SparkSession) -> None:
@@ -178,7 +178,7 @@ def test_late_and_future_events_are_told_by_the_records_own_time(spark: SparkSes
         ),
         pipeline(late={"column": "at", "bound": "5d", "future_bound": "1h"}),
     )
-    assert fates(found) == ["merge", "late", "merge", "quarantined", "quarantined", "quarantined"]
+    assert dispositions(found) == ["merge", "late", "merge", "quarantined", "quarantined", "quarantined"]
     assert reasons(found)[-3:] == ["FUTURE", "NO_TIME", "NO_TIME"]
 
 
@@ -186,7 +186,7 @@ def test_both_zeros_are_one_key(spark: SparkSession) -> None:
     found = with_fates_of_json(
         records(spark, b'{"id":1,"degrees":-0e0}', b'{"id":2,"degrees":0.0}'), pipeline(target={"keys": ["degrees"]})
     )
-    assert fates(found) == ["folded", "merge"]
+    assert dispositions(found) == ["folded", "merge"]
 
 
 def test_times_and_decimals_survive_unchanged_or_are_turned_away(spark: SparkSession) -> None:

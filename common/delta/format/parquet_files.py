@@ -14,8 +14,8 @@ import pyspark
 
 from common.delta.file_skipping import File
 from common.delta.format.file_stats import statistics_of
-from common.delta.format.table_features import NotPlainError, PlainTable
-from common.rules.compare import ATOMS
+from common.delta.format.table_features import UnsupportedTable, WritableTable
+from common.rules.compare import ARROW_TYPES
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 # Spark writes these characters of a value otherwise in the name of its folder.
@@ -26,7 +26,7 @@ JULIAN_VERSIONS = (b"1.", b"2.", b"3.0.")
 JULIAN = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
-class Room:
+class MemoryBudget:
     """For so many bytes of rows, whichever thread reads them: a file of few bytes can hold many times as much."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -36,26 +36,26 @@ class Room:
         with self._lock:
             self._left -= size
             if self._left < 0:
-                raise NotPlainError("the candidates are larger in memory than in their files")
+                raise UnsupportedTable("the candidates are larger in memory than in their files")
 
 
-def rows_of(folder: Path, file: File, table: PlainTable, room: Room) -> pa.Table:
+def rows_of(folder: Path, file: File, table: WritableTable, room: MemoryBudget) -> pa.Table:
     """All of its rows, with the columns of the table: what the file does not know yet is null."""
     if urlparse(file.path).scheme or file.path.startswith("/"):
-        raise NotPlainError(f"{file.path} lies elsewhere")
+        raise UnsupportedTable(f"{file.path} lies elsewhere")
     with pq.ParquetFile(folder / unquote(file.path), coerce_int96_timestamp_unit="us") as parquet:
         refuse_other_calendar(file, parquet.metadata.metadata or {})
         known = {name.lower() for name in parquet.schema_arrow.names}
         wanted = [name for name in table.in_files.names if name.lower() in known]
         if not set(wanted) <= set(parquet.schema_arrow.names):
-            raise NotPlainError(f"{file.path} has a column that differs by case")
+            raise UnsupportedTable(f"{file.path} has a column that differs by case")
         found = in_utc(read_into(room, parquet, wanted), parquet.schema)
     rows = pa.table([column_of(field, found, file) for field in table.schema], schema=table.schema)
     room.take(rows.nbytes - found.nbytes)
     return rows
 
 
-def read_into(room: Room, parquet: pq.ParquetFile, columns: list[str]) -> pa.Table:
+def read_into(room: MemoryBudget, parquet: pq.ParquetFile, columns: list[str]) -> pa.Table:
     batches = []
     for batch in parquet.iter_batches(columns=columns):
         room.take(batch.nbytes)
@@ -82,12 +82,12 @@ def type_in_utc(kind: pa.DataType) -> pa.DataType:
         return pa.list_(kind.value_field.with_type(type_in_utc(kind.value_type)))
     if pa.types.is_map(kind):
         return pa.map_(kind.key_type, type_in_utc(kind.item_type))
-    return ATOMS["timestamp"] if pa.types.is_timestamp(kind) else kind
+    return ARROW_TYPES["timestamp"] if pa.types.is_timestamp(kind) else kind
 
 
 def refuse_other_calendar(file: File, metadata: Mapping[bytes, bytes]) -> None:
     if any(key in metadata for key in JULIAN) or metadata.get(SPARK.encode(), b"").startswith(JULIAN_VERSIONS):
-        raise NotPlainError(f"{file.path} has times of the Julian calendar")
+        raise UnsupportedTable(f"{file.path} has times of the Julian calendar")
 
 
 def column_of(field: pa.Field, found: pa.Table, file: File) -> pa.Array | pa.ChunkedArray:
@@ -98,7 +98,7 @@ def column_of(field: pa.Field, found: pa.Table, file: File) -> pa.Array | pa.Chu
         return pa.nulls(found.num_rows, field.type)
     column = found[field.name]
     if column.type != field.type:
-        raise NotPlainError(f"column {field.name} is {column.type} in {file.path}")
+        raise UnsupportedTable(f"column {field.name} is {column.type} in {file.path}")
     return column
 
 
@@ -113,7 +113,9 @@ def partition_text(value: Any) -> str | None:
     return None if value is None else str(value) or None
 
 
-def write_file(folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: PlainTable) -> dict[str, Any]:
+def write_file(
+    folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable
+) -> dict[str, Any]:
     """A new file, which nobody knows of before the commit: as the log's entry of it."""
     content = rows.select(table.in_files.names)
     place = "".join(f"{escaped(name)}={escaped(text)}/" for name, text in partition.items())

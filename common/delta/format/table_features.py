@@ -10,9 +10,9 @@ from pyspark.sql import types as T
 from common.rules.compare import atom
 
 # What a partition's value may be: its text in the log is the same for everybody.
-DIVIDING = (pa.string(), pa.date32(), pa.int8(), pa.int16(), pa.int32(), pa.int64())
+PARTITION_TYPES = (pa.string(), pa.date32(), pa.int8(), pa.int16(), pa.int32(), pa.int64())
 # By these, and by what older protocols imply, a new file is none other than in a table without them.
-HARMLESS = {
+SUPPORTED_WRITER_FEATURES = {
     "appendOnly",
     "changeDataFeed",
     "checkConstraints",
@@ -31,18 +31,18 @@ HARMLESS = {
 INDEXED_COLUMNS = 32
 INDEXED = "delta.dataSkippingNumIndexedCols"
 INDEXED_BY_NAME = "delta.dataSkippingStatsColumns"
-DEMANDING = ("delta.constraints.", "delta.parquet.", INDEXED_BY_NAME)
+UNSUPPORTED_PROPERTIES = ("delta.constraints.", "delta.parquet.", INDEXED_BY_NAME)
 
 
 Path = tuple[str, ...]
 
 
-class NotPlainError(Exception):
+class UnsupportedTable(Exception):
     """Something is there that Spark's Delta has to deal with."""
 
 
 @dataclass(frozen=True)
-class PlainTable:
+class WritableTable:
     """What a writer of its files has to know."""
 
     schema: pa.Schema
@@ -56,22 +56,22 @@ class PlainTable:
         return pa.schema([field for field in self.schema if field.name not in self.partition_by])
 
 
-def plain_table(metadata: Mapping[str, Any], protocol: Mapping[str, Any], schema: T.StructType) -> PlainTable:
+def writable_table(metadata: Mapping[str, Any], protocol: Mapping[str, Any], schema: T.StructType) -> WritableTable:
     """As the table's log describes it."""
     properties = metadata["configuration"]
-    if not set(protocol.get("writerFeatures", ())) <= HARMLESS:
-        raise NotPlainError(f"a table with {', '.join(sorted(protocol['writerFeatures']))}")
+    if not set(protocol.get("writerFeatures", ())) <= SUPPORTED_WRITER_FEATURES:
+        raise UnsupportedTable(f"a table with {', '.join(sorted(protocol['writerFeatures']))}")
     if properties.get("delta.columnMapping.mode", "none") != "none":
-        raise NotPlainError("columns have other names in the files")
+        raise UnsupportedTable("columns have other names in the files")
     for name in properties:
-        if name.startswith(DEMANDING):
-            raise NotPlainError(f"property {name}")
+        if name.startswith(UNSUPPORTED_PROPERTIES):
+            raise UnsupportedTable(f"property {name}")
     fields, partition_by = arrow_schema(schema), tuple(metadata["partitionColumns"])
     for name in partition_by:
-        if fields.field(name).type not in DIVIDING:
-            raise NotPlainError(f"partitions by {fields.field(name).type}")
+        if fields.field(name).type not in PARTITION_TYPES:
+            raise UnsupportedTable(f"partitions by {fields.field(name).type}")
     in_files = [field for field in schema if field.name not in partition_by]
-    return PlainTable(fields, partition_by, indexed(in_files, int(properties.get(INDEXED, INDEXED_COLUMNS))))
+    return WritableTable(fields, partition_by, indexed(in_files, int(properties.get(INDEXED, INDEXED_COLUMNS))))
 
 
 def indexed(fields: Iterable[T.StructField], most: int) -> tuple[Path, ...]:
@@ -97,7 +97,7 @@ def arrow_schema(schema: T.StructType) -> pa.Schema:
 def arrow_field(field: T.StructField) -> pa.Field:
     """Generated columns, defaults, invariants and names of char(n) are in a field's metadata."""
     if not field.nullable or set(field.metadata or {}) - {"comment"}:
-        raise NotPlainError(f"column {field.name} has a rule of its own")
+        raise UnsupportedTable(f"column {field.name} has a rule of its own")
     return pa.field(field.name, arrow_type(field.dataType))
 
 
@@ -110,5 +110,5 @@ def arrow_type(kind: T.DataType) -> pa.DataType:
         return pa.map_(arrow_type(kind.keyType), arrow_type(kind.valueType))
     found = atom(kind)
     if found is None:
-        raise NotPlainError(f"a column of {kind.simpleString()}")
+        raise UnsupportedTable(f"a column of {kind.simpleString()}")
     return found

@@ -29,7 +29,7 @@ from common.spark.decode.avro_values import (
 from common.spark.decode.avro_writers import Writer, Writers
 from common.spark.decode.nested import VALUE, WRONG, judged
 from common.spark.source import RECORD
-from common.spark.validate.rejection import REASON, Verdict
+from common.spark.validate.rejection import REASON, Rejection
 
 MARKED = "_marked"
 HEADER = "_header"
@@ -66,16 +66,16 @@ class AvroDecoder:
         judged = decoded.withColumns(nested) if nested else decoded
         return judged.withColumns({name: typed(name, kind) for name, kind in self.columns.items()})
 
-    def scaffold(self) -> list[str]:
+    def temporary_columns(self) -> list[str]:
         return [MARKED, HEADER, AVRO, *map(judged_column, self._nested())]
 
-    def verdicts(self) -> list[Verdict]:
+    def rejections(self) -> list[Rejection]:
         return [*of_header(self.max_bytes), *self._of_schema(), *of_datum(), *self._of_values()]
 
-    def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
+    def key_rejections(self, keys: Sequence[str]) -> list[Rejection]:
         raise NotImplementedError("message keys are not decoded: a pipeline file that would need it is refused")
 
-    def informed_by(self, judged: Callable[[], DataFrame]) -> "AvroDecoder | None":
+    def with_schemas_seen_in(self, judged: Callable[[], DataFrame]) -> "AvroDecoder | None":
         """A question of one row, to rows that are materialised already."""
         header = F.substring(f"{RECORD}.value", 1, HEADER_BYTES)
         (unseen,) = judged().where(F.col(REASON) == UNSEEN).agg(F.collect_set(header)).collect()
@@ -98,10 +98,10 @@ class AvroDecoder:
     def _readable(self) -> list[Writer]:
         return [writer for writer in self.writers.known.values() if writer.refusal is None]
 
-    def _of_schema(self) -> list[Verdict]:
+    def _of_schema(self) -> list[Rejection]:
         known = F.col(HEADER).isin([header_of(number) for number in self.writers.known])
         refused = [
-            Verdict(
+            Rejection(
                 "UNREADABLE_SCHEMA",
                 F.col(HEADER) == header_of(writer.id),
                 F.lit(f"schema {writer.id} {writer.refusal}"),
@@ -110,17 +110,17 @@ class AvroDecoder:
             if writer.refusal is not None
         ]
         if self.foreign is None:
-            return [*refused, Verdict(UNSEEN, ~known, spoken_id(""))]
+            return [*refused, Rejection(UNSEEN, ~known, spoken_id(""))]
         foreign = F.col(HEADER).isin([header_of(number) for number in self.foreign])
         subject = self.writers.subject.name
         return [
             *refused,
-            Verdict("WRONG_SUBJECT", foreign, spoken_id(f" is no version of subject {subject}")),
-            Verdict("UNKNOWN_SCHEMA", ~known, spoken_id(": the registry has no such schema")),
+            Rejection("WRONG_SUBJECT", foreign, spoken_id(f" is no version of subject {subject}")),
+            Rejection("UNKNOWN_SCHEMA", ~known, spoken_id(": the registry has no such schema")),
         ]
 
-    def _of_values(self) -> list[Verdict]:
-        return [verdict for name, kind in self.columns.items() for verdict in of_value(name, kind)]
+    def _of_values(self) -> list[Rejection]:
+        return [rejection for name, kind in self.columns.items() for rejection in of_value(name, kind)]
 
 
 # Columns belong to no table and are made by many calls into the JVM: each once, and not for each batch.
@@ -132,15 +132,15 @@ def datum(writer: str, reader: str) -> Column:
 
 
 @cache
-def of_header(max_bytes: int) -> tuple[Verdict, ...]:
+def of_header(max_bytes: int) -> tuple[Rejection, ...]:
     too_long = F.concat(length(), F.lit(f" bytes, {max_bytes} allowed"))
     too_short = F.concat(length(), F.lit(" bytes, too few for the id of a schema"))
     first = F.substring(HEADER, 1, 1)
     return (
-        Verdict("NULL_VALUE", F.col(MARKED).isNull(), F.lit("the record has no value")),
-        Verdict("OVERSIZED", length() > max_bytes, too_long),
-        Verdict("NO_HEADER", length() < HEADER_BYTES, too_short),
-        Verdict("BAD_MAGIC", first != F.lit(b"\x00"), F.concat(F.lit("the first byte is "), F.hex(first))),
+        Rejection("NULL_VALUE", F.col(MARKED).isNull(), F.lit("the record has no value")),
+        Rejection("OVERSIZED", length() > max_bytes, too_long),
+        Rejection("NO_HEADER", length() < HEADER_BYTES, too_short),
+        Rejection("BAD_MAGIC", first != F.lit(b"\x00"), F.concat(F.lit("the first byte is "), F.hex(first))),
     )
 
 
@@ -150,35 +150,35 @@ def length() -> Column:
 
 
 @cache
-def of_datum() -> tuple[Verdict, ...]:
+def of_datum() -> tuple[Rejection, ...]:
     """Null is the mark where the bytes ended before it, or could not be read up to it."""
     mark = F.col(f"{AVRO}.{MARK_FIELD}")
     return (
-        Verdict("NOT_AVRO", mark.isNull(), spoken_id(": the bytes are no whole record of it")),
-        Verdict("TRAILING_BYTES", mark != F.lit(MARK), spoken_id(": bytes are left over after the record")),
+        Rejection("NOT_AVRO", mark.isNull(), spoken_id(": the bytes are no whole record of it")),
+        Rejection("TRAILING_BYTES", mark != F.lit(MARK), spoken_id(": bytes are left over after the record")),
     )
 
 
 @cache
-def of_value(name: str, kind: str) -> tuple[Verdict, ...]:
+def of_value(name: str, kind: str) -> tuple[Rejection, ...]:
     """What is Avro, and no value of the column's kind: its bytes are no text, or the year has five digits."""
     if not is_plain(kind):
         return of_nested(name)
     found = event(name)
     if kind == "string":
-        return (Verdict(NOT_UTF8, ~is_text(found), F.lit(f"{name}: {NO_TEXT}")),)
+        return (Rejection(NOT_UTF8, ~is_text(found), F.lit(f"{name}: {NO_TEXT}")),)
     if may_not_fit(kind):
         unfit = found.isNotNull() & F.col(name).isNull()
-        return (Verdict(WRONG_TYPE, unfit, F.concat(F.lit(f"{name}: "), not_wanted(kind, found))),)
+        return (Rejection(WRONG_TYPE, unfit, F.concat(F.lit(f"{name}: "), not_wanted(kind, found))),)
     return ()
 
 
-def of_nested(name: str) -> tuple[Verdict, ...]:
+def of_nested(name: str) -> tuple[Rejection, ...]:
     """The same for the first value inside of the column that does not fit."""
     wrong = F.col(judged_column(name))[WRONG]
     words = F.concat(F.lit(name), wrong["place"], F.lit(": "), wrong["words"])
     return tuple(
-        Verdict(reason, F.coalesce(wrong["reason"] == reason, F.lit(False)), words)  # noqa: FBT003
+        Rejection(reason, F.coalesce(wrong["reason"] == reason, F.lit(False)), words)  # noqa: FBT003
         for reason in (NOT_UTF8, WRONG_TYPE)
     )
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame
 
-from common.spark.validate.rejection import Verdict
+from common.spark.validate.rejection import Rejection
 
 
 class Decoder(Protocol):
@@ -14,14 +14,14 @@ class Decoder(Protocol):
     def with_event(self, records: DataFrame) -> DataFrame:
         """Adds the declared columns; what could not be decoded is null in them and has a verdict."""
 
-    def scaffold(self) -> list[str]:
+    def temporary_columns(self) -> list[str]:
         """The columns that only the verdicts need."""
 
-    def verdicts(self) -> list[Verdict]:
+    def rejections(self) -> list[Rejection]:
         """In the order in which a reader of the bytes would notice."""
 
-    def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
+    def key_rejections(self, keys: Sequence[str]) -> list[Rejection]:
         """The same for a message key in the value's place, which has the columns of the key only."""
 
-    def informed_by(self, judged: Callable[[], DataFrame]) -> "Decoder | None":
+    def with_schemas_seen_in(self, judged: Callable[[], DataFrame]) -> "Decoder | None":
         """One that knows what this one did not know of the rows it has judged; None where it knew enough."""

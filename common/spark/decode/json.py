@@ -18,7 +18,7 @@ from common.spark.decode.json_nested import nested_columns, nested_scaffold, nes
 from common.spark.decode.json_values import is_exact, may_become, typed_value
 from common.spark.decode.json_variant import FLAT, JSON, TEXT, at, type_at
 from common.spark.source import RECORD
-from common.spark.validate.rejection import Verdict
+from common.spark.validate.rejection import Rejection
 
 # The parser stops after the first value. Inside an array that must end with this mark, nothing can follow unseen. No
 # record can bring the mark along, because it is a new one in each process.
@@ -43,16 +43,16 @@ class JsonDecoder:
     def with_event(self, records: DataFrame) -> DataFrame:
         return with_event(records, self.columns, self.max_bytes)
 
-    def scaffold(self) -> list[str]:
-        return scaffold(self.columns)
+    def temporary_columns(self) -> list[str]:
+        return temporary_columns(self.columns)
 
-    def verdicts(self) -> list[Verdict]:
+    def rejections(self) -> list[Rejection]:
         return json_verdicts(self.columns, self.max_bytes)
 
-    def key_verdicts(self, keys: Sequence[str]) -> list[Verdict]:
+    def key_rejections(self, keys: Sequence[str]) -> list[Rejection]:
         return json_verdicts({name: self.columns[name] for name in keys}, self.max_bytes)
 
-    def informed_by(self, judged: Callable[[], DataFrame]) -> None:  # noqa: ARG002
+    def with_schemas_seen_in(self, judged: Callable[[], DataFrame]) -> None:  # noqa: ARG002
         return None
 
 
@@ -74,13 +74,13 @@ def divided(columns: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
     return plain, {name: kind for name, kind in columns.items() if name not in plain}
 
 
-def scaffold(columns: Mapping[str, str]) -> list[str]:
+def temporary_columns(columns: Mapping[str, str]) -> list[str]:
     """The columns that only the verdicts need."""
     plain, nested = divided(columns)
     return [TEXT, FLAT, JSON, *(type_column(name) for name in plain), *nested_scaffold(nested)]
 
 
-def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Verdict]:
+def json_verdicts(columns: Mapping[str, str], max_bytes: int) -> list[Rejection]:
     """In the order in which a reader of the bytes would notice."""
     of_values = (
         type_verdict(name, kind) if is_plain(kind) else nested_verdict(name, kind) for name, kind in columns.items()
@@ -117,7 +117,7 @@ def is_one_json(text: Column) -> Column:
 
 
 @cache
-def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
+def text_verdicts(max_bytes: int) -> tuple[Rejection, ...]:
     value = F.col(f"{RECORD}.value")
     text = F.col(TEXT)
     ends_with_mark = (type_at("$[1]") == "STRING") & (at("$[1]", "string") == MARK)
@@ -126,22 +126,22 @@ def text_verdicts(max_bytes: int) -> tuple[Verdict, ...]:
     is_object = text.startswith("{") | text.rlike(OBJECT)
     has_lone_surrogate = text.contains("\\u") & F.regexp_replace(text, PAIRED, "").rlike(LONE_SURROGATE)
     return (
-        Verdict("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
-        Verdict(
+        Rejection("NULL_VALUE", value.isNull(), F.lit("the record has no value")),
+        Rejection(
             "OVERSIZED", F.length(value) > max_bytes, F.concat(F.length(value), F.lit(f" bytes, {max_bytes} allowed"))
         ),
-        Verdict("NOT_UTF8", ~F.call_function("is_valid_utf8", text), F.lit("the value is not UTF-8")),
-        Verdict("NOT_JSON", ~is_json | has_lone_surrogate, F.lit("the value is not one JSON text")),
-        Verdict("NOT_AN_OBJECT", ~is_object, F.concat(F.lit("an object is wanted, not "), type_at("$[0]"))),
+        Rejection("NOT_UTF8", ~F.call_function("is_valid_utf8", text), F.lit("the value is not UTF-8")),
+        Rejection("NOT_JSON", ~is_json | has_lone_surrogate, F.lit("the value is not one JSON text")),
+        Rejection("NOT_AN_OBJECT", ~is_object, F.concat(F.lit("an object is wanted, not "), type_at("$[0]"))),
     )
 
 
 @cache
-def type_verdict(name: str, kind: str) -> Verdict:
+def type_verdict(name: str, kind: str) -> Rejection:
     """A value that is there, is not null, and is not of the declared type; a cast alone would round or wrap."""
     found = F.col(type_column(name))
     fits = may_become(kind, found) & is_exact(kind, found, F.col(name))
-    return Verdict("WRONG_TYPE", (found != "VOID") & ~fits, F.concat(F.lit(f"{name}: {kind} is wanted, not "), found))
+    return Rejection("WRONG_TYPE", (found != "VOID") & ~fits, F.concat(F.lit(f"{name}: {kind} is wanted, not "), found))
 
 
 @cache

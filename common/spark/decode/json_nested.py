@@ -17,7 +17,7 @@ from common.spark.decode.json_values import is_exact, may_become, typed_value
 from common.spark.decode.json_variant import JSON as PARSED
 from common.spark.decode.json_variant import TEXT, at, type_of
 from common.spark.decode.nested import VALUE, WRONG, judged, judgement, let, misfit, no_misfit
-from common.spark.validate.rejection import Verdict
+from common.spark.validate.rejection import Rejection
 
 WRONG_TYPE = "WRONG_TYPE"
 # How deep a value may be nested, besides that of a `json` column.
@@ -51,15 +51,15 @@ def nested_scaffold(columns: Mapping[str, str]) -> list[str]:
 
 
 @cache
-def nested_verdict(name: str, kind: str) -> Verdict:
+def nested_verdict(name: str, kind: str) -> Rejection:
     """Too deep, or a value inside of it is not of the declared type."""
     if kind == JSON:
-        return Verdict(WRONG_TYPE, F.lit(False), F.lit(""))  # noqa: FBT003
+        return Rejection(WRONG_TYPE, F.lit(False), F.lit(""))  # noqa: FBT003
     wrong, levels = F.col(judged_column(name))[WRONG], F.col(span_column(name))["levels"]
     is_deep = F.coalesce(levels > DEEPEST, F.lit(False))  # noqa: FBT003
     too_deep = F.concat(F.lit(f"{name}: at most {DEEPEST} levels are wanted, not "), levels)
     misplaced = F.concat(F.lit(name), wrong["place"], F.lit(": "), wrong["words"])
-    return Verdict(WRONG_TYPE, is_deep | wrong.isNotNull(), F.when(is_deep, too_deep).otherwise(misplaced))
+    return Rejection(WRONG_TYPE, is_deep | wrong.isNotNull(), F.when(is_deep, too_deep).otherwise(misplaced))
 
 
 @cache

@@ -9,42 +9,42 @@ from pyspark.sql import functions as F
 from common.kafka.consumer import FURTHEST_MS
 from common.settings.pipeline import POSITION, Late, Pipeline, seconds
 from common.spark.source import RECORD
-from common.spark.validate.rejection import REASON, Verdict
+from common.spark.validate.rejection import REASON, Rejection
 from common.spark.validate.timestamps import is_readable, moment
 from common.spark.validate.tombstone import DELETED
 
-FATE = "_fate"
+DISPOSITION = "_disposition"
 MERGE = "merge"
 FOLDED = "folded"
 LATE = "late"
 QUARANTINED = "quarantined"
 NULL = "null"
-FATES = (MERGE, FOLDED, LATE, QUARANTINED, NULL)
+DISPOSITIONS = (MERGE, FOLDED, LATE, QUARANTINED, NULL)
 
 
 # Columns belong to no table: they are made once for a pipeline, and not, by hundreds of calls, for each of its batches.
 @cache
-def pipeline_verdicts(pipeline: Pipeline) -> tuple[Verdict, ...]:
+def pipeline_rejections(pipeline: Pipeline) -> tuple[Rejection, ...]:
     """What decoding lets pass and the pipeline does not."""
     broken_rules = [
-        Verdict(f"RULE_{rule.name}", ~F.coalesce(F.expr(rule.check), F.lit(True)), F.lit(rule.check))  # noqa: FBT003
+        Rejection(f"RULE_{rule.name}", ~F.coalesce(F.expr(rule.check), F.lit(True)), F.lit(rule.check))  # noqa: FBT003
         for rule in pipeline.quality.rules
     ]
     return (*no_key(pipeline), *no_sequence(pipeline), *broken_rules, *wrong_times(pipeline.late))
 
 
-def no_key(pipeline: Pipeline) -> list[Verdict]:
+def no_key(pipeline: Pipeline) -> list[Rejection]:
     """In a column that partitions the table, Delta stores an empty text as null: no event would ever find its row."""
     words = "is empty, and a key that partitions the table"
     nulls = [
-        Verdict("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
+        Rejection("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
         for key in pipeline.target.keys
     ]
-    empty = [Verdict("EMPTY_KEY", is_empty(key), F.lit(f"{key} {words}")) for key in dividing_keys(pipeline)]
+    empty = [Rejection("EMPTY_KEY", is_empty(key), F.lit(f"{key} {words}")) for key in partition_keys(pipeline)]
     return [*nulls, *empty]
 
 
-def dividing_keys(pipeline: Pipeline) -> list[str]:
+def partition_keys(pipeline: Pipeline) -> list[str]:
     """Keys that partition the table."""
     return [key for key in pipeline.target.keys if key in pipeline.target.partition_by]
 
@@ -54,23 +54,23 @@ def is_empty(name: str) -> Column:
     return F.col(name).cast("string") == ""
 
 
-def no_sequence(pipeline: Pipeline) -> list[Verdict]:
+def no_sequence(pipeline: Pipeline) -> list[Rejection]:
     column = pipeline.target.sequence
     if column == POSITION:
         return []
-    return [Verdict("NULL_SEQUENCE", F.col(column).isNull(), F.lit(f"{column} is null, and orders the events"))]
+    return [Rejection("NULL_SEQUENCE", F.col(column).isNull(), F.lit(f"{column} is null, and orders the events"))]
 
 
-def wrong_times(late: Late | None) -> list[Verdict]:
+def wrong_times(late: Late | None) -> list[Rejection]:
     if late is None:
         return []
-    found = [Verdict("NO_TIME", event_time(late).isNull(), F.lit(f"{late.column} is no time"))]
+    found = [Rejection("NO_TIME", event_time(late).isNull(), F.lit(f"{late.column} is no time"))]
     if late.bound or late.future_bound:
-        found.insert(0, Verdict("BAD_TIMESTAMP", ~is_readable(record_time()), spoken_time()))
+        found.insert(0, Rejection("BAD_TIMESTAMP", ~is_readable(record_time()), spoken_time()))
     if late.future_bound:
         ahead = event_time(late) > record_time() + interval(late.future_bound)
         found.append(
-            Verdict("FUTURE", ahead, F.lit(f"{late.column} is more than {late.future_bound} ahead of its record"))
+            Rejection("FUTURE", ahead, F.lit(f"{late.column} is more than {late.future_bound} ahead of its record"))
         )
     return found
 
@@ -98,13 +98,13 @@ def interval(bound: str) -> Column:
     return F.expr(f"make_dt_interval(0, 0, 0, {seconds(bound)})")
 
 
-def with_fate(judged: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Adds `_fate`, by each record alone: what is to be merged may still be folded, common/spark/deduplicate.py."""
-    return judged.withColumn(FATE, fate(pipeline))
+def with_disposition(judged: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Adds `_disposition`, by each record alone: what is to be merged may still be folded, common/spark/deduplicate.py."""
+    return judged.withColumn(DISPOSITION, disposition(pipeline))
 
 
 @cache
-def fate(pipeline: Pipeline) -> Column:
+def disposition(pipeline: Pipeline) -> Column:
     return (
         F.when((F.col(REASON) == "NULL_VALUE") & F.lit(pipeline.source.null_value == "skip"), F.lit(NULL))
         .when(F.col(REASON).isNotNull(), F.lit(QUARANTINED))

@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 
 REASON = "_reason"
 MESSAGE = "_message"
-VERDICT = "_verdict"
+REJECTION = "_verdict"
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Rejection:
     """A code, the records it applies to, and the words for them."""
 
     code: str
@@ -25,8 +25,8 @@ class Verdict:
         return F.when(self.applies, F.struct(F.lit(self.code), self.message))
 
 
-def with_reason(rows: DataFrame, verdicts: Sequence[Verdict]) -> DataFrame:
+def with_reason(rows: DataFrame, rejections: Sequence[Rejection]) -> DataFrame:
     """Adds `_reason` and `_message` of the first verdict that applies, null where none does, from `_verdict`."""
-    first = F.coalesce(*(each.where_it_applies for each in verdicts)).cast("struct<code:string,message:string>")
-    parts = (F.col(f"{VERDICT}.code").alias(REASON), F.col(f"{VERDICT}.message").alias(MESSAGE))
-    return rows.select("*", first.alias(VERDICT), *parts)
+    first = F.coalesce(*(each.where_it_applies for each in rejections)).cast("struct<code:string,message:string>")
+    parts = (F.col(f"{REJECTION}.code").alias(REASON), F.col(f"{REJECTION}.message").alias(MESSAGE))
+    return rows.select("*", first.alias(REJECTION), *parts)

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.spark.source import RECORD
-from common.spark.validate.rejection import Verdict
+from common.spark.validate.rejection import Rejection
 
 DELETED = "_deleted"
 BAD_KEY = "BAD_KEY"
@@ -29,21 +29,21 @@ def as_sent(records: DataFrame) -> DataFrame:
     return records.withColumn(RECORD, F.col(_AS_SENT)).drop(_AS_SENT)
 
 
-def of_events(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def of_events(rejections: Sequence[Rejection]) -> list[Rejection]:
     """What counts for a record with a value only: a tombstone has no columns beside its key."""
-    return [replace(verdict, applies=~F.col(DELETED) & verdict.applies) for verdict in verdicts]
+    return [replace(rejection, applies=~F.col(DELETED) & rejection.applies) for rejection in rejections]
 
 
-def of_tombstones(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def of_tombstones(rejections: Sequence[Rejection]) -> list[Rejection]:
     """The same tests on a message key; whatever is wrong with it, the row to delete cannot be found."""
-    no_key = Verdict(BAD_KEY, is_tombstone_without_key(), F.lit("the record has neither value nor key"))
-    return [no_key, *(_of_key(verdict) for verdict in verdicts)]
+    no_key = Rejection(BAD_KEY, is_tombstone_without_key(), F.lit("the record has neither value nor key"))
+    return [no_key, *(_of_key(rejection) for rejection in rejections)]
 
 
 def is_tombstone_without_key() -> Column:
     return F.col(DELETED) & F.col(f"{RECORD}.key").isNull()
 
 
-def _of_key(verdict: Verdict) -> Verdict:
-    message = F.concat(F.lit("message key: "), verdict.message)
-    return Verdict(BAD_KEY, F.col(DELETED) & verdict.applies, message)
+def _of_key(rejection: Rejection) -> Rejection:
+    message = F.concat(F.lit("message key: "), rejection.message)
+    return Rejection(BAD_KEY, F.col(DELETED) & rejection.applies, message)

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.spark.validate.rejection import Verdict
+from common.spark.validate.rejection import Rejection
 from common.spark.validate.timestamps import YEARS
 
 MOMENTS = (T.DateType, T.TimestampType, T.TimestampNTZType)
@@ -17,15 +17,15 @@ MOMENTS = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
 # Columns belong to no table: they are made once, and not for each batch.
 @cache
-def unfit_values(name: str, kind: T.DataType) -> tuple[Verdict, ...]:
+def unfit_values(name: str, kind: T.DataType) -> tuple[Rejection, ...]:
     """What is wrong with a value of this type: a year that does not have four digits, or bytes that are no text."""
     value = F.col(name)
     if isinstance(kind, MOMENTS):
         words = F.concat(F.lit(f"{name}: {kind.simpleString()} of the years 0001 to 9999 is wanted, not "), value)
-        return (Verdict("WRONG_TYPE", ~in_years(value, kind), words),)
+        return (Rejection("WRONG_TYPE", ~in_years(value, kind), words),)
     if isinstance(kind, T.StringType):
         is_text = F.call_function("is_valid_utf8", value)
-        return (Verdict("NOT_UTF8", ~is_text, F.lit(f"{name}: the text is not UTF-8")),)
+        return (Rejection("NOT_UTF8", ~is_text, F.lit(f"{name}: the text is not UTF-8")),)
     return ()
 
 
