@@ -3,10 +3,17 @@
 AlluviumError              1   the run failed
 ├── UsageError             2   an argument, a file or the configuration is wrong
 │   ├── ConfigurationError
+│   │   ├── SchemaMismatch
+│   │   ├── UnclearKeys
+│   │   └── NotAllowed
 │   ├── NotADeltaTable
 │   └── TopicMissing
 ├── OutOfSpace             1   a file system is full
+├── AccountingError        1   rows and offsets do not add up: nothing was committed
+├── CommitMismatch         1   a commit stands, and its own figures do not fit the rows that went in
+├── TooManyBadRecords      1   more records would be quarantined than the pipeline allows
 ├── StateError             1   the table and the topic do not fit together; needs a decision of the operator
+│   └── SplitKeyError
 └── TryLater              75   nothing is wrong with the request, now is not the time
     ├── BrokerUnreachable
     ├── RegistryUnreachable
@@ -40,6 +47,18 @@ class ConfigurationError(UsageError):
     """A pipeline file, an environment file or a value in them is wrong."""
 
 
+class SchemaMismatch(ConfigurationError):
+    """Pipeline and table do not fit together: nothing was read."""
+
+
+class UnclearKeys(ConfigurationError):
+    """The table's rows cannot be told apart by the declared keys."""
+
+
+class NotAllowed(ConfigurationError):
+    """The cluster refuses what the pipeline's user asks for."""
+
+
 class NotADeltaTable(UsageError):
     """The path holds no Delta table."""
 
@@ -52,8 +71,28 @@ class OutOfSpace(AlluviumError):
     """A file system is full: the table is as its last commit left it."""
 
 
+class AccountingError(AlluviumError):
+    """Rows and offsets do not add up: the batch is not committed."""
+
+
+class CommitMismatch(AlluviumError):
+    """The commit stands, and its own figures do not fit the rows that went in."""
+
+
+class TooManyBadRecords(AlluviumError):
+    """So many records are turned away that something is wrong with all of them."""
+
+
 class StateError(AlluviumError):
     """Table and topic disagree about where to go on: only the operator can decide."""
+
+
+class SplitKeyError(StateError):
+    """Events of one key stand in two partitions."""
+
+    def __init__(self, partitions: tuple[int, int], message: str, remedy: str) -> None:
+        super().__init__(message, remedy)
+        self.partitions = partitions
 
 
 class TryLater(AlluviumError):
@@ -72,6 +111,14 @@ class RegistryUnreachable(TryLater):
 
 class Locked(TryLater):
     """Another process works on the same table."""
+
+
+def unbalanced(what: str) -> AccountingError:
+    """The error for accounts of a batch that do not add up."""
+    return AccountingError(
+        f"the accounts of this batch do not balance: {what}",
+        "nothing was committed; run it again, and report it if it repeats",
+    )
 
 
 def first_line(error: BaseException) -> str:

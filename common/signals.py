@@ -67,14 +67,11 @@ def _handle_in_jvm(signals: list[signal.Signals]) -> None:
     """By the gateway that the session will use too."""
     # A job without Spark does not need them.
     from py4j.protocol import Py4JError  # noqa: PLC0415
-    from pyspark import SparkContext  # noqa: PLC0415
-    from pyspark.java_gateway import ensure_callback_server_started  # noqa: PLC0415
+
+    from common.spark.jvm import gateway_with_callbacks  # noqa: PLC0415
 
     try:
-        SparkContext._ensure_initialized()
-        gateway: Any = SparkContext._gateway
-        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-        java = gateway.jvm.sun.misc.Signal
+        java = gateway_with_callbacks().jvm.sun.misc.Signal
         for each in signals:
             java.handle(java(each.name.removeprefix("SIG")), JvmHandler(each))
     except (OSError, Py4JError):
@@ -107,12 +104,12 @@ def _end_at_once(which: signal.Signals) -> None:
 def _halt_jvm(exit_code: int) -> None:
     """In a thread of its own, which has a connection of its own: the main thread's may be in the midst of a call."""
     from py4j.protocol import Py4JError  # noqa: PLC0415
-    from pyspark import SparkContext  # noqa: PLC0415
 
-    gateway: Any = SparkContext._gateway
+    from common.spark.jvm import java_gateway  # noqa: PLC0415
+
     # There is no answer: it is gone.
     with suppress(OSError, Py4JError):
-        gateway.jvm.java.lang.Runtime.getRuntime().halt(exit_code)
+        java_gateway().jvm.java.lang.Runtime.getRuntime().halt(exit_code)
     while not _is_orphan():
         time.sleep(0.01)
 

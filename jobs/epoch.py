@@ -4,7 +4,7 @@ import click
 
 from common.cli import job
 from common.delta.lock import job_lock
-from common.drivers.start import resolve_inputs
+from common.engine.start import resolve_inputs
 from common.operations.rewind import act_on_epoch
 from common.spark.session import start_session
 

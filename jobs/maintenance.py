@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from common.cli import job
-from common.drivers.start import resolve_inputs
+from common.engine.start import resolve_inputs
 from common.operations.compaction import Scope
 from common.operations.maintenance import checkpoint_tables, compact_tables, purge_deleted_keys, vacuum_tables
 from common.operations.retention import parse_hours

@@ -5,9 +5,9 @@ import click
 from common.cli import job
 from common.delta.lock import job_lock
 from common.drivers.batch_loop import BatchLoop, IdlePolicy
-from common.drivers.start import resolve_inputs, start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.drivers.warm_up import warm_up
+from common.engine.start import resolve_inputs, start_from_table
 from common.present.console import print_plan
 from common.spark.session import start_session
 

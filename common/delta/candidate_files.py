@@ -1,112 +1,70 @@
-"""How much of the table a batch can touch: the files that may hold one of its keys, and what may be done with them."""
+"""Find the files that may hold a key of a batch: the candidates, Delta calls them so too."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
 import structlog
-from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from pyspark.sql import SparkSession
 
-from common.delta.file_skipping import File, FileSkipping
-from common.delta.pruning import PruneBound, condition_of
-from common.delta.transaction import DirectTransaction
-from common.merge.delta_merge import same_key
-from common.spark.jvm import said
+from common.delta.file_skipping import FileSkipping
+from common.delta.format.data_file import DataFile
+from common.model.limits import Limits
+from common.rules.pruning import PruneBound
+from common.spark.jvm import java_message
 
 log = structlog.get_logger()
-# More than that to rewrite, and Delta's MERGE, which first looks which of the candidates it must, is the better way.
-REWRITE_BYTES = 64 * 2**20
-# Each of them is opened, however small it is.
-REWRITE_FILES = 2_000
-ONE_TASK_BYTES = 4 * 2**20
-# So much is read, joined and written by the driver itself. Files of few bytes can hold many rows, which it has to hold.
-BY_HAND_BYTES = 8 * 2**20
-BY_HAND_ROWS = 1_500_000
-# What only Delta's own commands know how to keep.
-NOT_DIRECT = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 
 
 @dataclass(frozen=True)
 class CandidateFiles:
-    """The candidates in the version that a transaction has begun on."""
+    """All candidates of a batch in one version of a table."""
 
-    transaction: DirectTransaction
-    files: Sequence[File]
-
-    def is_direct(self, changes: T.StructType) -> bool:
-        """Whether these files may be rewritten, or appended to where there are none, in a commit of our own."""
-        return fits(changes, self.transaction.schema) and (not self.files or self._is_plain())
-
-    @property
-    def is_small(self) -> bool:
-        """So little that one task rewrites it sooner than several would share it out."""
-        return self._bytes <= ONE_TASK_BYTES
-
-    @property
-    def fits_driver(self) -> bool:
-        """The driver's own, several times over."""
-        return self._bytes <= BY_HAND_BYTES and self.rows <= BY_HAND_ROWS
+    files: Sequence[DataFile]
 
     @property
     def rows(self) -> int:
-        """At most: where the log does not tell, a row has at least a byte."""
+        """At most so many: where the log does not tell, a row has at least a byte."""
         return sum(file.size if file.rows is None else file.rows for file in self.files)
 
     @property
-    def _bytes(self) -> int:
+    def bytes(self) -> int:
         return sum(file.size for file in self.files)
 
-    def _is_plain(self) -> bool:
-        kept_by_delta = any(self.transaction.is_on(name) for name in NOT_DIRECT)
-        has_vectors = any(file.has_deletion_vector for file in self.files)
-        return not kept_by_delta and not has_vectors and self._bytes <= REWRITE_BYTES
+    @property
+    def have_deletion_vectors(self) -> bool:
+        return any(file.has_deletion_vector for file in self.files)
 
 
-def fits(changes: T.StructType, table: T.StructType) -> bool:
-    """A direct commit casts nothing: where the table was made with other types, the MERGE does it."""
-    kinds = {field.name: field.dataType.simpleString() for field in changes}
-    return all(kinds.get(field.name, kind) == kind for field in table for kind in [field.dataType.simpleString()])
+@dataclass(frozen=True)
+class CandidatesUnknown:
+    """Why the candidates of a batch are not known."""
+
+    reason: str
 
 
 def find_candidate_files(
-    spark: SparkSession, path: str, bounds: Sequence[PruneBound], transaction: DirectTransaction | None = None
-) -> CandidateFiles | None:
-    """None where nothing bounds the batch, where there are more candidates than a commit of our own would rewrite, or
-    where Kernel does not know a feature of the table."""
+    spark: SparkSession, path: str, version: int, bounds: Sequence[PruneBound], limits: Limits
+) -> CandidateFiles | CandidatesUnknown:
+    """The candidates in that version of the table, as long as they are within the limits."""
     if not bounds:
-        return None
-    transaction = transaction or DirectTransaction(spark, path)
+        return CandidatesUnknown("no column bounds the batch: every file may hold one of its keys")
     try:
-        files = within_limits(FileSkipping(spark, path).files(transaction.version, bounds))
+        return within_limits(FileSkipping(spark, path).files(version, bounds), limits)
     except Py4JJavaError as error:
-        log.warning("Delta Kernel cannot tell the candidate files of this table", cause=said(error))
-        return None
-    return None if files is None else CandidateFiles(transaction, files)
+        # Kernel does not know every feature of every table.
+        log.warning("Delta Kernel cannot tell the candidate files of this table", cause=java_message(error))
+        return CandidatesUnknown(f"Delta Kernel cannot tell the candidate files: {java_message(error)}")
 
 
-def within_limits(candidates: Generator[File]) -> list[File] | None:
-    """All candidates; None as soon as they are too many or too large, because nobody needs the rest then."""
-    found, size = [], 0
+def within_limits(candidates: Generator[DataFile], limits: Limits) -> CandidateFiles | CandidatesUnknown:
+    """Stop as soon as they are too many or too large, because nobody needs the rest then."""
+    files, size = [], 0
     with closing(candidates):
         for file in candidates:
-            found.append(file)
+            files.append(file)
             size += file.size
-            if size > REWRITE_BYTES or len(found) > REWRITE_FILES:
-                log.info("Delta's MERGE finds the files of this batch", candidates_at_least=len(found), bytes=size)
-                return None
-    return found
-
-
-def rows_outside_bounds(
-    table: DeltaTable, changes: DataFrame, keys: Sequence[str], bounds: Sequence[PruneBound]
-) -> DataFrame:
-    """Changes whose key has a row outside of the bounds: there must not be any, or the bounds are not sound."""
-    inside = condition_of(bounds)
-    outside = table.alias("t").toDF()
-    if inside is not None:
-        outside = outside.where(~inside)
-    return changes.alias("s").join(outside, on=F.expr(same_key(keys)), how="left_semi")
+            if size > limits.candidate_bytes or len(files) > limits.candidate_files:
+                return CandidatesUnknown(f"there are at least {len(files)} candidate files with {size} bytes")
+    return CandidateFiles(files)

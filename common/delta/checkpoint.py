@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from common.delta.lock import commit_lock
 from common.errors import StateError
 from common.settings.locations import Location
-from common.spark.jvm import java
+from common.spark.jvm import delta_log, delta_snapshot, java
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ def write_checkpoint(spark: SparkSession, table: Location, lock: Location) -> Ch
     than the one that is then called the last."""
     with commit_lock(lock):
         began = time.monotonic()
-        found = java(spark, "org.apache.spark.sql.delta.DeltaLog").forTableWithSnapshot(spark._jsparkSession, table.uri)
-        log, snapshot = found._1(), found._2()
+        log, snapshot = delta_log(spark, table.uri), delta_snapshot(spark, table.uri)
         version = int(snapshot.version())
         if log.checkpointExistsAtVersion(version):
             return Checkpoint(version, None)

@@ -14,12 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.delta.lineage import LINEAGE, is_later
+from common.delta.lineage import is_later
 from common.delta.side_fields import fitting_struct, stored_struct
-from common.delta.sql_text import quoted
-from common.spark.source import RECORD
+from common.model.disposition import DELETED
+from common.model.merge_spec import LINEAGE
+from common.model.record import RECORD
+from common.spark.sql_text import quoted
 from common.spark.validate.timestamps import readable
-from common.spark.validate.tombstone import DELETED
 
 DELETED_KEYS_TABLE = "_deleted_keys"
 

@@ -10,13 +10,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.delta.format.table_features import INDEXED, INDEXED_BY_NAME, INDEXED_COLUMNS, arrow_schema, leaves
-from common.delta.sql_text import quoted
+from common.delta.format.arrow_schema import arrow_schema, leaf_paths
+from common.delta.format.table_features import INDEXED, INDEXED_BY_NAME, INDEXED_COLUMNS
+from common.model.merge_spec import LINEAGE
 from common.model.position import Position
+from common.model.record import RECORD
 from common.settings.pipeline import Pipeline
-from common.spark.source import RECORD
+from common.spark.sql_text import quoted
 
-LINEAGE = "_alluvium"
 LINEAGE_TYPE = T.StructType(
     [
         T.StructField("topic", T.StringType()),
@@ -30,16 +31,16 @@ LINEAGE_TYPE = T.StructType(
 
 
 def lineage_of(position: Position) -> Column:
-    """Of a record that `position`'s transaction read."""
+    """The lineage of a record that `position`'s transaction read."""
     place = [F.col(f"{RECORD}.{name}") for name in ("topic", "partition", "offset")]
     return _origin(place[0], F.lit(position.topic_id), *place[1:], F.lit(position.epoch), F.lit(position.seq))
 
 
 def lineage_of_arrow(records: pa.ChunkedArray, position: Position) -> pa.Array:
-    """The same for records that this process holds."""
+    """The same for records that the driver holds."""
     found = records.combine_chunks()
     ours = {"topic_id": position.topic_id, "epoch": position.epoch, "seq": position.seq}
-    fields = list(arrow_schema(LINEAGE_TYPE))
+    fields = list(arrow_schema(LINEAGE_TYPE.jsonValue()["fields"]))
     values = [
         pa.repeat(pa.scalar(ours[name], kind), len(found)) if name in ours else found.field(name).cast(kind)
         for name, kind in ((field.name, field.type) for field in fields)
@@ -48,7 +49,7 @@ def lineage_of_arrow(records: pa.ChunkedArray, position: Position) -> pa.Array:
 
 
 def base_lineage(position: Position) -> Column:
-    """Of a row that came from no topic: older than whatever its epoch read later."""
+    """The lineage of a row that came from no topic: older than whatever its epoch read later."""
     nothing = F.lit(None)
     return _origin(nothing, nothing, nothing, nothing, F.lit(position.epoch), F.lit(position.seq))
 
@@ -93,5 +94,6 @@ def without_statistics(rows: DataFrame, partition_by: list[str], properties: dic
     What the owner has said about statistics himself stands."""
     if INDEXED in properties or INDEXED_BY_NAME in properties:
         return {}
-    own = sum(leaves(field.dataType) for field in rows.schema if field.name not in partition_by)
+    fields = [field.jsonValue() for field in rows.schema if field.name not in partition_by]
+    own = sum(len(leaf_paths(field)) for field in fields)
     return {INDEXED: str(min(own, INDEXED_COLUMNS))}

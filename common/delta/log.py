@@ -10,7 +10,7 @@ from common.delta.small_files import Files
 from common.errors import StateError
 from common.settings.pipeline import TRANSACTION_RETENTION
 from common.settings.remedies import alter
-from common.spark.jvm import items_of, java
+from common.spark.jvm import delta_snapshot, items_of
 
 
 class Commits:
@@ -65,8 +65,7 @@ class Commits:
         return DataFrame(self._snapshot().allFiles().toDF(), self._spark)
 
     def _snapshot(self) -> Any:
-        delta_log = java(self._spark, "org.apache.spark.sql.delta.DeltaLog")
-        return delta_log.forTableWithSnapshot(self._spark._jsparkSession, self._table)._2()
+        return delta_snapshot(self._spark, self._table)
 
     def backwards(self) -> Iterator[Commit]:
         """From the newest down to the oldest that the log still has."""

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.delta.ledger import Ledger
-from common.delta.lineage import LINEAGE
 from common.delta.side_tables import QUARANTINE_TABLE, REPLAY_COLUMNS, WAITING, is_provisional
+from common.model.merge_spec import LINEAGE
 from common.settings.locations import Location, beside
 from common.spark.validate.timestamps import readable
 

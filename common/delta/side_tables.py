@@ -13,10 +13,9 @@ from pyspark.sql import functions as F
 from common.delta.ledger import Ledger, TableLog
 from common.delta.log import Commits
 from common.delta.side_fields import fitting_struct, stored_struct
+from common.model.disposition import DISPOSITION, LATE, MESSAGE, QUARANTINED, REASON
 from common.model.position import Position, position_in
-from common.spark.source import RECORD
-from common.spark.validate.disposition import DISPOSITION, LATE, QUARANTINED
-from common.spark.validate.rejection import MESSAGE, REASON
+from common.model.record import RECORD
 from common.spark.validate.timestamps import readable
 
 QUARANTINE_TABLE = "_quarantine"

@@ -6,7 +6,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from common.errors import StateError
-from common.spark.jvm import java
+from common.spark.jvm import hadoop_conf, java
 
 
 class Files:
@@ -16,7 +16,7 @@ class Files:
         self._new_path = java(spark, "org.apache.hadoop.fs.Path")
         self._io = java(spark, "org.apache.commons.io.IOUtils")
         self._folder: Any = self._new_path(folder)
-        self._fs = self._folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        self._fs = self._folder.getFileSystem(hadoop_conf(spark))
 
     def read(self, name: str) -> str | None:
         """The file's text; None where there is no such file."""

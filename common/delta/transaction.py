@@ -1,7 +1,7 @@
-"""One commit through Delta's own transaction, without what its MERGE does besides.
+"""Commit through Delta's own transaction, without what its MERGE does besides.
 
 A MERGE reads its source twice and the table's state in two Spark jobs, and joins once to find the files and once more
-to rewrite them. Where the candidates are known and few, one job rewrites them: docs/adr/0009-direct-commits.md.
+to rewrite them. Where the candidates are known and few, that is most of the time: docs/adr/0009-direct-commits.md.
 """
 
 import json
@@ -13,11 +13,20 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from common.delta.file_skipping import File
-from common.delta.format.table_features import WritableTable, writable_table
+from common.delta.format.data_file import DataFile
+from common.delta.format.table_features import WritableTable, is_on, writable_table
 from common.errors import StateError
 from common.model.position import Stamp
-from common.spark.jvm import items_of, java, scala_object, scala_seq
+from common.spark.jvm import (
+    delta_log,
+    items_of,
+    java,
+    java_frame,
+    java_session,
+    scala_object,
+    scala_seq,
+    spark_context,
+)
 
 
 class DirectTransaction:
@@ -26,13 +35,14 @@ class DirectTransaction:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         # Delta asks the thread, not the caller, which session's settings a commit has.
-        java(spark, "org.apache.spark.sql.SparkSession").setActiveSession(spark._jsparkSession)
-        self._log = java(spark, "org.apache.spark.sql.delta.DeltaLog").forTable(spark._jsparkSession, path)
+        java(spark, "org.apache.spark.sql.SparkSession").setActiveSession(java_session(spark))
+        self._log = delta_log(spark, path)
         self._actions = java(spark, "org.apache.spark.sql.delta.actions.Action")
         self._nothing = java(spark, "scala.Option").empty()
         self._txn = self._log.startTransaction()
         self._txn.readWholeTable()
         self._written: list[Any] = []
+        self._feed: list[Any] = []
 
     @property
     def version(self) -> int:
@@ -55,14 +65,18 @@ class DirectTransaction:
     def bytes_written(self) -> int:
         return sum(int(added.size()) for added in self._written)
 
+    @property
+    def feed_files_written(self) -> int:
+        return len(self._feed)
+
     def is_on(self, name: str) -> bool:
-        """Whether a property is true, in whatever case it was written: Delta reads it so."""
-        return str(self._metadata["configuration"].get(name, "")).lower() == "true"
+        """True where a property of the table is true."""
+        return is_on(self._metadata["configuration"], name)
 
     def writable_table(self) -> WritableTable:
-        """What has to be known to write its files without Delta; NotPlainError where only Delta should."""
+        """What has to be known to write its files without Delta; UnsupportedTable where only Delta may."""
         protocol = json.loads(self._txn.protocol().json())["protocol"]
-        return writable_table(self._metadata, protocol, self.schema)
+        return writable_table(self._metadata, protocol)
 
     def fence(self, stamp: Stamp) -> None:
         """A rival under the same id becomes a conflict too. Delta rebuilds the table's state for it."""
@@ -72,7 +86,7 @@ class DirectTransaction:
                 "run one job a table; start this one again, it goes on from the table",
             )
 
-    def read(self, files: Sequence[File]) -> DataFrame:
+    def read(self, files: Sequence[DataFile]) -> DataFrame:
         """The rows of these files, all of them."""
         adds = scala_seq(self._spark, [self._action("add", file.action()) for file in files])
         rows = self._log.createDataFrame(self._txn.snapshot(), adds, False, self._nothing)  # noqa: FBT003  no stream
@@ -80,18 +94,20 @@ class DirectTransaction:
 
     def write(self, rows: DataFrame) -> int:
         """New files, which nobody sees before the commit. Gives how many rows Delta has counted in them."""
-        self._written = items_of(self._txn.writeFiles(rows._jdf))
+        self._written = items_of(self._txn.writeFiles(java_frame(rows)))
         return self._rows_written
 
-    def adopt(self, entries: Iterable[Mapping[str, Any]]) -> int:
-        """New files that somebody else has written, by their entries for the log. Gives how many rows these tell of."""
+    def adopt(self, entries: Iterable[Mapping[str, Any]], feed: Iterable[Mapping[str, Any]]) -> int:
+        """Take new files, and files of the change feed, by their entries for the log. Gives how many rows the new
+        files have by these."""
         self._written = [self._action("add", entry) for entry in entries]
+        self._feed = [self._action("cdc", entry) for entry in feed]
         rows = self._rows_written
         # Delta would tell of an append what it has written itself.
         self._tell({"numFiles": self.files_written, "numOutputRows": rows, "numOutputBytes": self.bytes_written})
         return rows
 
-    def commit(self, stamp: Stamp, removed: Sequence[File], metrics: Mapping[str, int] | None) -> None:
+    def commit(self, stamp: Stamp, removed: Sequence[DataFile], metrics: Mapping[str, int] | None) -> None:
         """Rows and transaction in one. With metrics it is a MERGE in the table's history, without them an append."""
         gone = [self._action("add", file.action()).remove() for file in removed]
         # With the time, as Delta's own commands write it: without one, a table that forgets old transactions forgets
@@ -99,7 +115,7 @@ class DirectTransaction:
         now = int(time.time() * 1000)
         txn = self._action("txn", {"appId": stamp.app_id, "version": stamp.seq, "lastUpdated": now})
         operation = self._append() if metrics is None else self._merge(metrics)
-        self._txn.commit(scala_seq(self._spark, [txn, *gone, *self._written]), operation)
+        self._txn.commit(scala_seq(self._spark, [txn, *gone, *self._written, *self._feed]), operation)
 
     @property
     def _rows_written(self) -> int:
@@ -107,7 +123,7 @@ class DirectTransaction:
 
     def _tell(self, metrics: Mapping[str, int]) -> None:
         """In the table's history."""
-        self._txn.registerSQLMetrics(self._spark._jsparkSession, self._scala_map(metrics))
+        self._txn.registerSQLMetrics(java_session(self._spark), self._scala_map(metrics))
 
     def _merge(self, metrics: Mapping[str, int]) -> Any:
         self._tell(metrics)
@@ -121,7 +137,7 @@ class DirectTransaction:
 
     def _scala_map(self, metrics: Mapping[str, int]) -> Any:
         new_metric = java(self._spark, "org.apache.spark.sql.execution.metric.SQLMetrics").createMetric
-        context, named = self._spark.sparkContext._jsc.sc(), java(self._spark, "java.util.HashMap")()
+        context, named = spark_context(self._spark), java(self._spark, "java.util.HashMap")()
         for name, value in metrics.items():
             metric = new_metric(context, name)
             metric.set(value)

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common import stop
 from common.drivers.run import Run
-from common.drivers.start import RunState
 from common.engine.stage_timer import StageTimer
+from common.engine.start import RunState
 from common.model.offsets import Available, Plan, plan
 from common.present.console import announce_schemas, print_rows
 from common.spark.source import read_range

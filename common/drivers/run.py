@@ -7,19 +7,18 @@ import structlog
 from pyspark.sql import DataFrame, SparkSession
 
 from common import stop
-from common.drivers.start import RunState, recover
 from common.engine.batch import run_batch
 from common.engine.disk_full import space_needed
 from common.engine.run_report import RunReport
+from common.engine.source import KafkaSource
 from common.engine.stage_timer import StageTimer
+from common.engine.start import RunState, recover
 from common.errors import ConfigurationError
 from common.faults import fault_point
 from common.kafka.retention_watch import ExpiryWatch
 from common.model.offsets import Plan
 from common.present.console import print_rows
-from common.spark.fetched import fetched_dataframe
 from common.spark.jvm import cache_jvm_classes
-from common.spark.small_queries import FEW_RECORDS
 
 log = structlog.get_logger()
 
@@ -44,19 +43,14 @@ class Run:
     def settle(self, planned: Plan, spark: SparkSession, by_spark: Callable[[], DataFrame], times: StageTimer) -> None:
         """One batch into the table. The report is no part of it: the commit stands whether or not it is written."""
         self._expiry.look(planned)
-        with times.stage("read"):
-            fetched = self._fetched(planned, spark)
-        rows = by_spark() if fetched is None else fetched
+        source = KafkaSource(spark, self.topic, self.context.limits, by_spark)
         with space_needed(self.context.table):
-            result = run_batch(self.context, self.position, planned, rows, times, fetched=fetched is not None)
+            result = run_batch(self.context, self.position, planned, source, times)
         self.position = result.position
         print_rows(result.rows_read)
         log.info("settled", seq=result.position.seq, **result.figures())
         self._report.add(result)
         fault_point("reported")
-
-    def _fetched(self, planned: Plan, spark: SparkSession) -> DataFrame | None:
-        return fetched_dataframe(spark, self.topic, planned) if planned.records <= FEW_RECORDS else None
 
     @contextmanager
     def reported(self) -> Iterator[None]:

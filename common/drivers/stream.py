@@ -12,11 +12,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from common import stop
 from common.delta.small_files import Files
-from common.drivers.resume import is_already_committed, planned_by_spark
 from common.drivers.run import Run
-from common.drivers.start import RunState
-from common.engine.batch import refuse_unreadable
+from common.engine.resume import is_already_committed, planned_by_spark
 from common.engine.stage_timer import StageTimer
+from common.engine.start import RunState
 from common.errors import AlluviumError, StateError, UsageError
 from common.model.offsets import Offsets, Plan, from_json, starting_offsets
 from common.present.console import announce_schemas
@@ -84,7 +83,7 @@ class Stream:
             # and one of ours knows its remedy and exit code.
             if isinstance(self._failure, AlluviumError):
                 raise self._failure from error
-            refuse_unreadable(self.run.context, self.run.position.offsets or self._begin)
+            self.run.context.refuse_unreadable(self.run.position.offsets or self._begin)
             raise (self._failure or error) from error
 
     def _await_end(self, query: StreamingQuery) -> None:

@@ -20,9 +20,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from common.drivers.start import RunState
-from common.engine.batch import BatchContext, run_batch
+from common.engine.batch import run_batch
+from common.engine.context import BatchContext
+from common.engine.source import RowsSource
 from common.engine.stage_timer import StageTimer
+from common.engine.start import RunState
 from common.engine.table_fit import TableFit
 from common.errors import AlluviumError, first_line
 from common.faults import is_wanted
@@ -32,7 +34,7 @@ from common.model.position import Position, first_position
 from common.rules.compare import CONVERSION_ERRORS
 from common.settings.locations import Location, location
 from common.spark.fetched import rows_of
-from common.spark.jvm import cache_jvm_classes, java
+from common.spark.jvm import cache_jvm_classes, delta_snapshot
 
 log = structlog.get_logger()
 ROUNDS = 6
@@ -77,7 +79,7 @@ def quietly() -> Iterator[None]:
 
 def rehearse(spark: SparkSession, start: RunState) -> int:
     """Gives how many batches were settled: none where the topic has no records to try."""
-    records = start.context.topic.fetcher.fetch(sample(start.available))
+    records = start.context.topic.fetcher.fetch(sample(start.available), start.context.limits)
     if not records:
         return 0
     cache_jvm_classes(spark)
@@ -92,8 +94,7 @@ def rehearse(spark: SparkSession, start: RunState) -> int:
 def create_alike(spark: SparkSession, context: BatchContext, table: Location) -> Position:
     """An empty table like the user's, at the beginning of an epoch: its log is two files, and for Spark to write them
     would take longer than the first batch."""
-    delta_log = java(spark, "org.apache.spark.sql.delta.DeltaLog")
-    snapshot = delta_log.forTableWithSnapshot(spark._jsparkSession, context.table.uri)._2()
+    snapshot = delta_snapshot(spark, context.table.uri)
     protocol = json.loads(snapshot.protocol().json())["protocol"]
     metadata = json.loads(snapshot.metadata().json())["metaData"] | {"id": str(uuid.uuid4())}
     position = first_position(context.pipeline.name, 1, context.topic.name)
@@ -144,5 +145,5 @@ def settle_again_and_again(
         renumbered = [record._replace(partition=0, offset=first + n) for n, record in enumerate(records)]
         planned = Plan({0: first}, {0: first + len(records)})
         rows = rows_of(spark, renumbered)
-        position = run_batch(context, position, planned, rows, StageTimer(), fetched=True).position
+        position = run_batch(context, position, planned, RowsSource(rows), StageTimer()).position
     return ROUNDS

@@ -3,11 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from common.errors import AlluviumError
-
-
-class CommitMismatch(AlluviumError):
-    """The commit stands, and its own figures do not fit the rows that went in."""
+from common.errors import CommitMismatch
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""A batch that was read once and judged, and what the accounts ask of it, of rows held by this process or by Spark."""
+"""A batch that was read, decoded and validated once, and whoever holds its rows: the driver as Arrow, or Spark."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Protocol
@@ -8,50 +8,43 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 import structlog
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.delta.pruning import (
-    MAX_DIVIDED,
-    Kinds,
-    ValueRanges,
-    column_types,
-    ranges_column,
-    ranges_from_json,
-    undeclared_keys,
-    value_ranges_of,
-    whole_range_of,
-)
-from common.engine.accounting import PartitionTally, count_dispositions, tally, wrong_disposition
-from common.engine.gaps import Ranges, gaps_arrow, gaps_in_spark
-from common.engine.key_uniqueness import first_ambiguous_key
 from common.errors import first_line
-from common.kafka.topic import Gaps
-from common.rules.accounting import WRONG_DISPOSITION, first_ambiguous_key_arrow, tally_arrow, with_wrong_dedup
-from common.rules.compare import CONVERSION_ERRORS, can_collect
-from common.settings.pipeline import POSITION, Pipeline
-from common.spark.deduplicate import deduplicate, deduplicate_arrow
+from common.model.disposition import DISPOSITION, MERGE, MESSAGE, REASON
+from common.model.limits import Limits
+from common.model.record import RECORD
+from common.rules import accounting, gaps, key_uniqueness
+from common.rules.accounting import WRONG_DISPOSITION, PartitionTally, with_wrong_dedup
+from common.rules.deduplicate import deduplicate
+from common.rules.gaps import Gaps, Ranges
+from common.rules.pruning import ColumnTypes, ValueRanges, value_ranges, whole_range
+from common.settings.pipeline import Pipeline
+from common.spark import deduplicate as spark_deduplicate
+from common.spark import gaps as spark_gaps
+from common.spark.accounting import count_dispositions, wrong_disposition
+from common.spark.arrow_rows import can_collect
 from common.spark.jvm import cached_bytes, unpersist_checkpoint
+from common.spark.key_uniqueness import first_ambiguous_key
+from common.spark.pruning import prune_types, ranges_column, ranges_from_json, undeclared_keys
 from common.spark.queries import JsonRow, collect_many
-from common.spark.source import RECORD, place
-from common.spark.validate.disposition import DISPOSITION, MERGE
-from common.spark.validate.rejection import MESSAGE, REASON
+from common.spark.source import place
 
 log = structlog.get_logger()
-# By Spark's estimate, and each with its record's bytes: less comes here.
-HELD_BYTES = 256 * 2**20
 IS_TO_MERGE = f"{DISPOSITION} = '{MERGE}'"
 
 
 @dataclass(frozen=True)
 class BatchStats:
-    """Of each partition its tally, at most one key that is not clear, and where the prune columns' values lie."""
+    """What the accounts and the merge have to know of a batch: of each partition its tally, at most one ambiguous key,
+    and where the values of the prune columns lie."""
 
     tally: Mapping[int, PartitionTally]
     ambiguous: Sequence[JsonRow]
     value_ranges: Mapping[str, ValueRanges]
-    kinds: Kinds
+    types: ColumnTypes
 
 
 class MaterializedBatch(Protocol):
@@ -62,15 +55,18 @@ class MaterializedBatch(Protocol):
 
     @property
     def rows(self) -> DataFrame:
-        """All of them. Which of those to be merged are folded is for `to_merge` and `held` to say."""
+        """Every row that was read. Not deduplicated: use `to_merge`."""
 
     @property
     def to_merge(self) -> DataFrame:
-        """One row a key."""
+        """One row a key, once the batch is deduplicated."""
 
     @property
     def arrow(self) -> pa.Table | None:
-        """The same rows in this process, where it has them."""
+        """The rows in the driver, where it holds them."""
+
+    def deduplicate(self) -> "MaterializedBatch":
+        """The same batch, of which one row a key is to be merged."""
 
     def stats(self) -> BatchStats: ...
 
@@ -78,11 +74,8 @@ class MaterializedBatch(Protocol):
         """The offsets of these ranges that no row has."""
 
 
-Materializer = Callable[[DataFrame, Pipeline], MaterializedBatch]
-
-
 class SparkBatch:
-    """Computed and folded once, and kept where that was done."""
+    """Rows that stay on the executors: a batch of any size."""
 
     arrow = None
 
@@ -91,55 +84,72 @@ class SparkBatch:
         self.to_merge = rows.where(IS_TO_MERGE)
         self._pipeline = pipeline
 
+    def deduplicate(self) -> "SparkBatch":
+        rows = spark_deduplicate.deduplicate(self.rows, self._pipeline).localCheckpoint()
+        unpersist_checkpoint(self.rows)
+        return SparkBatch(rows, self._pipeline)
+
     def stats(self) -> BatchStats:
         undeclared = tuple(undeclared_keys(self.schema, self._pipeline))
-        kinds = column_types(self.schema, [*self._pipeline.target.prune_by, *undeclared])
-        questions = {
-            "fates": count_dispositions(self.rows, self._pipeline),
-            "unclear": first_ambiguous_key(self.rows, self._pipeline),
+        types = prune_types(self.schema, self._pipeline)
+        queries = {
+            "tally": count_dispositions(self.rows, self._pipeline),
+            "ambiguous": first_ambiguous_key(self.rows, self._pipeline),
         }
-        if kinds:
-            questions["spans"] = self.rows.agg(ranges_to_merge(kinds, undeclared).alias("spans"))
-        found = collect_many(questions)
-        ranges = found["spans"][0]["spans"] if kinds else {}
-        value_ranges = {name: ranges_from_json(ranges[name], kind) for name, kind in kinds}
-        return BatchStats(tally(found["fates"]), found["unclear"], value_ranges, kinds)
-
-    def gaps(self, ranges: Ranges) -> Gaps:
-        return gaps_in_spark(self.rows, ranges)
-
-
-class DriverBatch:
-    """Rows in this process: to fold and to count them in Spark takes longer."""
-
-    def __init__(self, schema: T.StructType, judged: DataFrame, pipeline: Pipeline) -> None:
-        rows = judged.toArrow()
-        self.schema, self.arrow = schema, with_wrong_dedup(rows, deduplicate_arrow(rows, pipeline))
-        self._pipeline = pipeline
-
-    def stats(self) -> BatchStats:
-        undeclared = undeclared_keys(self.schema, self._pipeline)
-        kinds = column_types(self.schema, [*self._pipeline.target.prune_by, *undeclared])
-        to_merge = self.arrow.filter(pc.equal(self.arrow[DISPOSITION], MERGE))
-        undivided = undeclared if to_merge.num_rows > MAX_DIVIDED else ()
-        value_ranges = {
-            name: whole_range_of(to_merge[name]) if name in undivided else value_ranges_of(to_merge[name], kind)
-            for name, kind in kinds
-        }
+        if types:
+            queries["ranges"] = self.rows.agg(ranges_to_merge(types, undeclared).alias("ranges"))
+        found = collect_many(queries)
+        ranges = found["ranges"][0]["ranges"] if types else {}
         return BatchStats(
-            tally_arrow(self.arrow), first_ambiguous_key_arrow(self.arrow, self._pipeline), value_ranges, kinds
+            accounting.tally_from(found["tally"]),
+            found["ambiguous"],
+            {name: ranges_from_json(ranges[name], kind) for name, kind in types},
+            types,
         )
 
     def gaps(self, ranges: Ranges) -> Gaps:
-        return gaps_arrow(self.arrow, ranges)
+        return spark_gaps.find_gaps(self.rows, ranges)
+
+
+class DriverBatch:
+    """Rows in the driver: to deduplicate and to count them in Spark takes longer."""
+
+    def __init__(self, arrow: pa.Table, schema: T.StructType, pipeline: Pipeline, limits: Limits) -> None:
+        self.arrow, self.schema = arrow, schema
+        self._pipeline, self._limits = pipeline, limits
+
+    def stats(self) -> BatchStats:
+        target, rows = self._pipeline.target, self.arrow
+        types = prune_types(self.schema, self._pipeline)
+        to_merge = rows.filter(pc.equal(rows[DISPOSITION], MERGE))
+        is_large = to_merge.num_rows > self._limits.divided_values
+        undivided = undeclared_keys(self.schema, self._pipeline) if is_large else ()
+        return BatchStats(
+            accounting.tally(rows),
+            key_uniqueness.first_ambiguous_key(rows, target.keys, target.ordering),
+            {
+                name: whole_range(to_merge[name]) if name in undivided else value_ranges(to_merge[name], kind)
+                for name, kind in types
+            },
+            types,
+        )
+
+    def gaps(self, ranges: Ranges) -> Gaps:
+        return gaps.find_gaps(self.arrow, ranges)
+
+    def _deduplicated(self) -> pa.Table:
+        target = self._pipeline.target
+        return with_wrong_dedup(self.arrow, deduplicate(self.arrow, target.keys, target.ordering))
 
 
 class FetchedBatch(DriverBatch):
-    """Only here: to keep them in Spark as well would take longer than all that is done with them."""
+    """Rows that are only in the driver: to keep them in Spark too would take longer than all that is done with them."""
 
-    def __init__(self, judged: DataFrame, pipeline: Pipeline) -> None:
-        super().__init__(judged.schema, judged.select("*", misrouted(pipeline)), pipeline)
-        self._spark = judged.sparkSession
+    def __init__(
+        self, arrow: pa.Table, schema: T.StructType, pipeline: Pipeline, limits: Limits, spark: SparkSession
+    ) -> None:
+        super().__init__(arrow, schema, pipeline, limits)
+        self._spark = spark
 
     @cached_property
     def rows(self) -> DataFrame:
@@ -150,58 +160,60 @@ class FetchedBatch(DriverBatch):
     def to_merge(self) -> DataFrame:
         return self.rows.where(IS_TO_MERGE)
 
+    def deduplicate(self) -> "FetchedBatch":
+        return FetchedBatch(self._deduplicated(), self.schema, self._pipeline, self._limits, self._spark)
+
 
 class CollectedBatch(DriverBatch):
     """Of rows that Spark keeps, all that the accounts and the merge need of them: not the records' own bytes."""
 
-    def __init__(self, rows: DataFrame, pipeline: Pipeline) -> None:
-        needed = rows.select("*", misrouted(pipeline)).withColumn(RECORD, place()).drop(REASON, MESSAGE)
-        super().__init__(rows.schema, needed, pipeline)
-        self.rows, self._needed = rows, needed.schema
+    def __init__(
+        self, arrow: pa.Table, rows: DataFrame, kept: T.StructType, pipeline: Pipeline, limits: Limits
+    ) -> None:
+        super().__init__(arrow, rows.schema, pipeline, limits)
+        self.rows, self._kept = rows, kept
 
     @cached_property
     def to_merge(self) -> DataFrame:
-        """From here, and not folded again: what is merged is what was accounted for."""
+        """From the driver, and not deduplicated again: what is merged is what was accounted for."""
         to_merge = self.arrow.filter(pc.equal(self.arrow[DISPOSITION], MERGE))
         # Spark takes no table without any chunk.
-        return self.rows.sparkSession.createDataFrame(to_merge if to_merge.num_rows else [], self._needed)
+        return self.rows.sparkSession.createDataFrame(to_merge if to_merge.num_rows else [], self._kept)
+
+    def deduplicate(self) -> "CollectedBatch":
+        return CollectedBatch(self._deduplicated(), self.rows, self._kept, self._pipeline, self._limits)
 
 
-def materialize_fetched(judged: DataFrame, pipeline: Pipeline) -> MaterializedBatch:
-    """Records that this process has fetched, which are few."""
-    return FetchedBatch(judged, pipeline) if fits_arrow(judged, pipeline) else materialize_in_spark(judged, pipeline)
-
-
-def materialize_read(judged: DataFrame, pipeline: Pipeline) -> MaterializedBatch:
-    """Once Spark has computed them it tells how large they are."""
-    if not fits_arrow(judged, pipeline):
-        return materialize_in_spark(judged, pipeline)
-    rows = judged.localCheckpoint()
-    if cached_bytes(rows) <= HELD_BYTES:
+def materialize(classified: DataFrame, pipeline: Pipeline, limits: Limits, *, is_fetched: bool) -> MaterializedBatch:
+    """Compute the rows of a batch, once. Records that the driver has fetched are few enough for it to hold."""
+    collectable = can_collect(classified.schema, [*pipeline.target.keys, *ordering_columns(pipeline)])
+    if is_fetched and collectable:
+        arrow = classified.select("*", wrong_column(pipeline)).toArrow()
+        return FetchedBatch(arrow, classified.schema, pipeline, limits, classified.sparkSession)
+    rows = classified.localCheckpoint()
+    # Once Spark has computed them it tells how large they are.
+    if collectable and cached_bytes(rows) <= limits.collected_bytes:
         try:
-            return CollectedBatch(rows, pipeline)
-        except CONVERSION_ERRORS as error:
+            return collect(rows, pipeline, limits)
+        except pa.ArrowException as error:
             log.info("Spark accounts for this batch", reason=first_line(error))
-    kept = materialize_in_spark(rows, pipeline)
-    unpersist_checkpoint(rows)
-    return kept
+    return SparkBatch(rows, pipeline)
 
 
-def materialize_in_spark(judged: DataFrame, pipeline: Pipeline) -> MaterializedBatch:
-    return SparkBatch(deduplicate(judged, pipeline).localCheckpoint(), pipeline)
+def collect(rows: DataFrame, pipeline: Pipeline, limits: Limits) -> CollectedBatch:
+    kept = rows.select("*", wrong_column(pipeline)).withColumn(RECORD, place()).drop(REASON, MESSAGE)
+    return CollectedBatch(kept.toArrow(), rows, kept.schema, pipeline, limits)
 
 
-def fits_arrow(judged: DataFrame, pipeline: Pipeline) -> bool:
-    """Unless they are of a kind that only Spark knows."""
-    order = [] if pipeline.target.sequence == POSITION else [pipeline.target.sequence]
-    return can_collect(judged.schema, [*pipeline.target.keys, *order])
+def ordering_columns(pipeline: Pipeline) -> list[str]:
+    return [] if pipeline.target.ordering is None else [pipeline.target.ordering]
 
 
 @cache
-def ranges_to_merge(kinds: Kinds, undivided: tuple[str, ...]) -> Column:
-    return ranges_column(kinds, F.expr(IS_TO_MERGE), undivided)
+def ranges_to_merge(types: ColumnTypes, undivided: tuple[str, ...]) -> Column:
+    return ranges_column(types, F.expr(IS_TO_MERGE), undivided)
 
 
 @cache
-def misrouted(pipeline: Pipeline) -> Column:
+def wrong_column(pipeline: Pipeline) -> Column:
     return wrong_disposition(pipeline).alias(WRONG_DISPOSITION)

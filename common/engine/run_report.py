@@ -80,6 +80,9 @@ class Batch(Part):
     counts: Counts
     files: Files
     seconds: dict[str, float]
+    # The merge strategy, and why those before it declined.
+    strategy: str = ""
+    declined: dict[str, str] = {}
 
 
 class Report(Part):
@@ -195,6 +198,8 @@ def as_batch(result: BatchResult) -> Batch:
         counts=Counts(**result.figures()),
         files=Files(**asdict(result.committed.files)),
         seconds=result.seconds,
+        strategy=result.committed.strategy,
+        declined=dict(result.committed.declined),
     )
 
 

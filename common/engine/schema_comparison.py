@@ -11,12 +11,12 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from common.delta.lineage import LINEAGE
-from common.delta.sql_text import quoted
+from common.delta.computed_columns import DEFAULT, GENERATED, IDENTITY, fills_itself
 from common.delta.type_changes import holds, is_same, widens
-from common.merge.alignment import DEFAULT, GENERATED, IDENTITY, fills_itself
+from common.model.merge_spec import LINEAGE
 from common.settings.kinds import is_kind
 from common.settings.pipeline import Pipeline, Rule
+from common.spark.sql_text import quoted
 
 CONSTRAINT = "delta.constraints."
 CONSTRAINT_RULE = "constraint_"

@@ -9,20 +9,16 @@ from pyspark.sql import functions as F
 
 from common.delta.lineage import ensure_lineage
 from common.delta.log import Commits
-from common.delta.sql_text import quoted
 from common.engine.declared import declared_schema
 from common.engine.schema_comparison import CONSTRAINT_RULE, NEW_TABLE, Difference, TableShape, compare, table_rules
 from common.engine.table_keys import TableKeys
-from common.errors import ConfigurationError, TryLater, first_line
+from common.errors import SchemaMismatch, TryLater, first_line
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline, Rule
 from common.settings.remedies import alter, create
+from common.spark.sql_text import quoted
 
 log = structlog.get_logger()
-
-
-class SchemaMismatch(ConfigurationError):
-    """Pipeline and table do not fit together: nothing was read."""
 
 
 class TableFit:

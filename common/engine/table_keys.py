@@ -12,19 +12,15 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from common.delta.small_files import Files
-from common.delta.sql_text import quoted
-from common.engine.key_uniqueness import key_of
-from common.errors import ConfigurationError
+from common.errors import UnclearKeys
+from common.rules.key_uniqueness import key_of
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
+from common.spark.sql_text import quoted
 from common.spark.validate.disposition import is_empty, partition_keys
 
 # No column of an event has a name that begins so.
 ROWS, EMPTY = "_rows", "_empty"
-
-
-class UnclearKeys(ConfigurationError):
-    """The table's rows cannot be told apart by the declared keys."""
 
 
 class TableKeys:

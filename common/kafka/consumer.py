@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from common.model.limits import Limits
 from common.model.offsets import Plan
 
 log = structlog.get_logger()
-# What the driver holds of a batch at the most, however few its records are.
-MAX_BYTES = 16 * 2**20
-# Whatever takes longer is not worth the wait: Spark reads it, and knows each of its errors.
-PATIENCE_SECONDS = 5.0
 # Spark counts the microseconds since 1970 in 64 bits.
 FURTHEST_MS = (2**63 - 1) // 1000
 SETTINGS: dict[str, str | int | bool] = {
@@ -27,7 +24,7 @@ SETTINGS: dict[str, str | int | bool] = {
     "fetch.wait.max.ms": 10,
     # It reads ahead, also behind the plan's end.
     "queued.min.messages": 10_000,
-    "queued.max.messages.kbytes": MAX_BYTES // 1024,
+    "queued.max.messages.kbytes": Limits.fetched_bytes // 1024,
     "fetch.queue.backoff.ms": 10,
 }
 
@@ -68,21 +65,21 @@ class Refused(NotFetched):
 
 
 class Fetcher:
-    """Of one topic."""
+    """Fetches the records of one topic."""
 
     def __init__(self, topic: str, new_consumer: Callable[[], Consumer]) -> None:
         self._topic, self._new_consumer = topic, new_consumer
         self._consumer: Consumer | None = None
         self._is_refused = False
 
-    def fetch(self, planned: Plan) -> list[Record] | None:
+    def fetch(self, planned: Plan, limits: Limits) -> list[Record] | None:
         """The records of these offsets, every one of them. None where one is missing, where they are too large, or
         where there is any other difficulty."""
         if self._is_refused:
             return None
         try:
             self._consumer = self._consumer or self._new_consumer()
-            return self._assigned(self._consumer, planned)
+            return self._assigned(self._consumer, planned, limits)
         except (KafkaException, NotFetched) as reason:
             log.info("Spark reads this batch, it could not be fetched", reason=str(reason))
             self._is_refused = isinstance(reason, Refused)
@@ -91,21 +88,21 @@ class Fetcher:
             self._consumer.close()
         return None
 
-    def _assigned(self, consumer: Consumer, planned: Plan) -> list[Record]:
+    def _assigned(self, consumer: Consumer, planned: Plan, limits: Limits) -> list[Record]:
         wanted = [each for each, end in planned.end.items() if planned.start[each] < end]
         consumer.assign([TopicPartition(self._topic, each, planned.start[each]) for each in wanted])
         try:
-            return list(records(consumer, planned))
+            return list(records(consumer, planned, limits))
         finally:
             consumer.unassign()
 
 
-def records(consumer: Consumer, planned: Plan) -> Iterator[Record]:
-    """In the order of each partition."""
-    until, size = time.monotonic() + PATIENCE_SECONDS, 0
+def records(consumer: Consumer, planned: Plan, limits: Limits) -> Iterator[Record]:
+    """The planned records, in the order of each partition."""
+    until, size = time.monotonic() + limits.fetch_seconds, 0
     following, missing = dict(planned.start), planned.records
     while missing:
-        message = next_message(consumer, until)
+        message = next_message(consumer, until, limits)
         partition, offset = message.partition(), message.offset()
         if following[partition] == planned.end[partition]:
             continue
@@ -114,19 +111,19 @@ def records(consumer: Consumer, planned: Plan) -> Iterator[Record]:
             raise NotFetched(f"partition {partition} has no offset {following[partition]}")
         found = record_of(message)
         size += len(found.key or b"") + len(found.value or b"")
-        if size > MAX_BYTES:
-            raise NotFetched(f"more than {MAX_BYTES} bytes")
+        if size > limits.fetched_bytes:
+            raise NotFetched(f"more than {limits.fetched_bytes} bytes")
         following[partition], missing = offset + 1, missing - 1
         yield found
 
 
-def next_message(consumer: Consumer, until: float) -> Any:
+def next_message(consumer: Consumer, until: float, limits: Limits) -> Any:
     """The next record, or the end of a partition. Records behind the plan may come for ever: patience ends with them
     too."""
     left = until - time.monotonic()
     message = consumer.poll(max(left, 0))
     if message is None or left < 0:
-        raise NotFetched(f"not all of it came within {PATIENCE_SECONDS:g} s")
+        raise NotFetched(f"not all of it came within {limits.fetch_seconds:g} s")
     error = message.error()
     if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
         raise Refused(error.str())

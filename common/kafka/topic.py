@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
-from common.errors import BrokerUnreachable, ConfigurationError, StateError, TopicMissing
+from common.errors import BrokerUnreachable, ConfigurationError, NotAllowed, StateError, TopicMissing
 from common.kafka.consumer import SETTINGS as FETCHING
 from common.kafka.consumer import Fetcher, Record, is_out_of_reach, record_of
 from common.kafka.refusal import misconfigured, reason
@@ -48,10 +48,6 @@ Gaps = Mapping[int, Sequence[tuple[int, int]]]
 
 class LeaderMoving(BrokerUnreachable):
     """No broker leads the partition just now."""
-
-
-class NotAllowed(ConfigurationError):
-    """We are known, and may not do this."""
 
 
 class TopicClient:

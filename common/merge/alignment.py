@@ -13,16 +13,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.delta.lineage import LINEAGE
-from common.delta.pruning import PruneBound
-from common.delta.sql_text import quoted
+from common.delta.computed_columns import fills_itself, has_default
 from common.delta.type_changes import holds, is_same
+from common.model.merge_spec import LINEAGE
+from common.rules.pruning import PruneBound
 from common.settings.pipeline import PRUNABLE
-
-# Where Delta notes how a column fills itself.
-DEFAULT = "CURRENT_DEFAULT"
-GENERATED = "delta.generationExpression"
-IDENTITY = "delta.identity."
+from common.spark.sql_text import quoted
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Alignment:
         """Leave out a bound on a column whose type in the table Delta cannot skip files by."""
         fields = [(bound, self.fields[bound.column]) for bound in bounds]
         return [
-            replace(bound, column=field.name, kind=field.dataType)
+            replace(bound, column=field.name, type=field.dataType.simpleString())
             for bound, field in fields
             if field.dataType.simpleString() in PRUNABLE
         ]
@@ -94,15 +90,10 @@ def the_same(declared: T.StructField, stands: Mapping[str, T.StructField]) -> T.
     return field
 
 
-def fills_itself(field: T.StructField) -> bool:
-    """True for a generated or an identity column: whoever writes a row, Delta computes its value."""
-    return any(name == GENERATED or name.startswith(IDENTITY) for name in field.metadata or {})
-
-
 def reason_for_merge(undeclared: Sequence[T.StructField]) -> str | None:
     for field in undeclared:
         if fills_itself(field):
             return f"Delta computes column {field.name}"
-        if DEFAULT in (field.metadata or {}):
+        if has_default(field):
             return f"column {field.name} has a default"
     return None

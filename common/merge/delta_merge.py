@@ -1,48 +1,48 @@
-"""The commit point: one MERGE, or an empty append where there is nothing to merge."""
+"""Merge a batch by Delta's own MERGE, bounded where there are bounds."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from common.delta.lineage import LINEAGE, has_lineage
-from common.delta.log import Commits
-from common.delta.sql_text import quoted
-from common.merge.alignment import AS_DECLARED, Alignment, fills_itself
-from common.settings.pipeline import POSITION, Pipeline
-from common.spark.validate.tombstone import DELETED
-
-
-@dataclass(frozen=True)
-class MergeSpec:
-    """What a MERGE does with a change: `guard` is when it may replace a row; without one it always may."""
-
-    keys: tuple[str, ...]
-    columns: tuple[str, ...]
-    guard: str | None
-    deletes: bool
-    lineage: bool
-    # Columns of the table that the pipeline does not declare and that each event sets to null.
-    nulled: tuple[str, ...] = ()
+from common.delta.lineage import has_lineage
+from common.merge.request import MergeRequest
+from common.merge.strategy import Declined, MergeForecast
+from common.model.disposition import DELETED
+from common.model.merge_spec import LINEAGE, MergeSpec
+from common.model.position import Stamp
+from common.spark.pruning import prune_condition
+from common.spark.sql_text import quoted
 
 
-def merge_spec(pipeline: Pipeline, alignment: Alignment = AS_DECLARED) -> MergeSpec:
-    """Of a batch: what is older than the row stays out; by position nothing is, because batches arrive in order."""
-    target = pipeline.target
-    guard = None if target.sequence == POSITION else newer_condition(alignment.name(target.sequence))
-    keys, columns = alignment.names(target.keys), alignment.names(pipeline.columns)
-    return MergeSpec(keys, columns, guard, pipeline.deletes, target.lineage, alignment.nulled)
+class DeltaMerge:
+    """For every batch and every table, however large they are."""
+
+    name = "Delta MERGE"
+
+    def prepare(self, request: MergeRequest) -> "PreparedDeltaMerge | Declined":
+        table = DeltaTable.forPath(request.spark, request.table.uri)
+        return PreparedDeltaMerge(table, request.changes.frame, request.spec, prune_condition(request.bounds))
 
 
-def newer_condition(sequence: str) -> str:
-    return f"t.{quoted(sequence)} IS NULL OR s.{quoted(sequence)} > t.{quoted(sequence)}"
+class PreparedDeltaMerge:
+    """A MERGE whose superseded and absent changes are counted on their own, and not as what it left over."""
+
+    def __init__(self, table: DeltaTable, changes: DataFrame, spec: MergeSpec, bound: Column | None) -> None:
+        self._table, self._changes, self._spec, self._bound = table, changes, spec, bound
+        rows = table.toDF() if bound is None else table.alias("t").toDF().where(bound)
+        self.forecast = MergeForecast(
+            candidates=None if bound is None else len(rows.inputFiles()),
+            superseded=count_superseded(rows, changes, spec),
+            absent=count_absent(rows, changes, spec.keys) if spec.deletes else 0,
+        )
+
+    def commit(self, stamp: Stamp) -> None:  # noqa: ARG002  it rides in the session's settings
+        merge_changes(self._table, self._changes, self._spec, self._bound)
 
 
-def merge_latest(table: DeltaTable, changes: DataFrame, spec: MergeSpec, bound: Column | None = None) -> None:
+def merge_changes(table: DeltaTable, changes: DataFrame, spec: MergeSpec, bound: Column | None = None) -> None:
     """Delete what is to be deleted, update what is older, insert what is not there.
 
     `changes` holds one row per key, its keys never null. `bound` is a condition that every row with one of these keys
@@ -50,55 +50,49 @@ def merge_latest(table: DeltaTable, changes: DataFrame, spec: MergeSpec, bound: 
     """
     values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in spec.columns}
     if has_lineage(table):
-        # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
-        values[quoted(LINEAGE)] = f"s.{quoted(LINEAGE)}" if spec.lineage else "NULL"
+        values[quoted(LINEAGE)] = "NULL" if spec.clears(LINEAGE) else f"s.{quoted(LINEAGE)}"
     values |= {quoted(name): "NULL" for name in spec.nulled}
     keys = {quoted(key) for key in spec.keys}
     updates = {name: value for name, value in values.items() if name not in keys}
-    on = F.expr(same_key(spec.keys))
+    on, newer = F.expr(same_key(spec.keys)), None if spec.ordering is None else newer_condition(spec.ordering)
     merge = table.alias("t").merge(changes.alias("s"), on if bound is None else on & bound)
-    # The guard stands only in WHEN MATCHED: in ON, an older event would not match and be inserted as a second row.
+    # The ordering stands only in WHEN MATCHED: in ON, an older event would not match and be inserted as a second row.
     if spec.deletes:
         merge = (
-            merge.whenMatchedDelete(condition=both(f"s.{DELETED}", spec.guard))
-            .whenMatchedUpdate(condition=both(f"NOT s.{DELETED}", spec.guard), set=updates)
+            merge.whenMatchedDelete(condition=and_(f"s.{DELETED}", newer))
+            .whenMatchedUpdate(condition=and_(f"NOT s.{DELETED}", newer), set=updates)
             .whenNotMatchedInsert(condition=f"NOT s.{DELETED}", values=values)
         )
     else:
-        merge = merge.whenMatchedUpdate(condition=spec.guard, set=updates).whenNotMatchedInsert(values=values)
+        merge = merge.whenMatchedUpdate(condition=newer, set=updates).whenNotMatchedInsert(values=values)
     merge.execute()
 
 
-def both(condition: str, other: str | None) -> str:
+def newer_condition(ordering: str) -> str:
+    """SQL: the change `s` is newer than the row `t`; a null in the row counts as older."""
+    return f"t.{quoted(ordering)} IS NULL OR s.{quoted(ordering)} > t.{quoted(ordering)}"
+
+
+def same_key(keys: Sequence[str]) -> str:
+    """SQL: the row `t` has the key of the change `s`."""
+    return " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in keys)
+
+
+def and_(condition: str, other: str | None) -> str:
     return condition if other is None else f"{condition} AND ({other})"
 
 
-def count_superseded(rows: DataFrame, changes: DataFrame, keys: Sequence[str], sequence: str) -> int:
-    """Events that a newer row of the table keeps out, counted on their own and not as what the MERGE left over."""
-    if sequence == POSITION:
+def count_superseded(rows: DataFrame, changes: DataFrame, spec: MergeSpec) -> int:
+    """Changes that a newer row of the table keeps out."""
+    if spec.ordering is None:
         return 0
-    on = f"({same_key(keys)}) AND s.{quoted(sequence)} <= t.{quoted(sequence)}"
+    on = f"({same_key(spec.keys)}) AND s.{quoted(spec.ordering)} <= t.{quoted(spec.ordering)}"
     return changes.alias("s").join(rows.alias("t"), on=F.expr(on), how="left_semi").count()
 
 
 def count_absent(rows: DataFrame, changes: DataFrame, keys: Sequence[str]) -> int:
-    """Deletes of keys that the table does not have, counted on their own too."""
+    """Deletes of keys that the table does not have."""
     deletions = changes.where(F.col(DELETED))
     if deletions.isEmpty():
         return 0
     return deletions.alias("s").join(rows.alias("t"), on=F.expr(same_key(keys)), how="left_anti").count()
-
-
-def same_key(keys: Sequence[str]) -> str:
-    return " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in keys)
-
-
-def commit_empty(spark: SparkSession, path: str) -> None:
-    """A commit that moves only the position. Columns that Delta computes are left out: it takes no value for them."""
-    metadata = json.loads(Commits(spark, path).metadata())["metaData"]
-    computed = {
-        field.name for field in T.StructType.fromJson(json.loads(metadata["schemaString"])) if fills_itself(field)
-    }
-    rows = spark.read.format("delta").load(path)
-    nothing = spark.createDataFrame([], rows.drop(*computed).schema)
-    nothing.write.format("delta").mode("append").save(path)

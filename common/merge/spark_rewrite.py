@@ -1,4 +1,4 @@
-"""What a batch makes of the rows of its candidate files: one join, and one action for each row, all of them counted."""
+"""Merge a batch by one Spark job that rewrites all candidate files: one join, and one action for each row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,21 +6,64 @@ from functools import cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
-from common.delta.lineage import LINEAGE
-from common.delta.sql_text import quoted
-from common.merge.delta_merge import MergeSpec, same_key
+from common.delta.candidate_files import CandidateFiles, CandidatesUnknown
+from common.delta.format.table_features import CHANGE_FEED, ROW_TRACKING
+from common.merge.delta_merge import newer_condition, same_key
+from common.merge.prepared_rewrite import NewFiles, PreparedRewrite
+from common.merge.request import MergeRequest
+from common.merge.strategy import Declined
+from common.model.action import ABSENT, ACTION, ACTIONS, COPY, DELETE, INSERT, SUPERSEDED, UPDATE
+from common.model.disposition import DELETED
+from common.model.merge_spec import MergeSpec
 from common.spark.queries import ObservedMetrics, as_json
-from common.spark.validate.tombstone import DELETED
+from common.spark.small_queries import small_query_conf
+from common.spark.sql_text import quoted
 
-ACTION = "_action"
-COPY = "copied"
-INSERT = "inserted"
-UPDATE = "updated"
-DELETE = "deleted"
-SUPERSEDED = "superseded"
-ABSENT = "absent"
-ACTIONS = (COPY, INSERT, UPDATE, DELETE, SUPERSEDED, ABSENT)
+
+class SparkRewrite:
+    """For candidates that the driver may not hold, and for tables that lie elsewhere, as on S3."""
+
+    name = "Spark rewrite"
+
+    def prepare(self, request: MergeRequest) -> PreparedRewrite | Declined:
+        if request.alignment.only_merge is not None:
+            return Declined(request.alignment.only_merge)
+        candidates = request.candidates
+        if isinstance(candidates, CandidatesUnknown):
+            return Declined(candidates.reason)
+        if not same_types(request.changes.schema, request.transaction.schema):
+            return Declined("the table has other types than the batch")
+        if candidates.files:
+            for name in (CHANGE_FEED, ROW_TRACKING):
+                if request.transaction.is_on(name):
+                    return Declined(f"{name} is on")
+            if candidates.have_deletion_vectors:
+                return Declined("a candidate file has a deletion vector")
+        return PreparedRewrite(request, len(candidates.files), rewrite_in_spark(request, candidates))
+
+
+def same_types(changes: T.StructType, table: T.StructType) -> bool:
+    """True where a commit of our own, which casts nothing, writes each column in the table's type."""
+    types = {field.name: field.dataType.simpleString() for field in changes}
+    return all(types.get(field.name, kind) == kind for field in table for kind in [field.dataType.simpleString()])
+
+
+def rewrite_in_spark(request: MergeRequest, candidates: CandidateFiles) -> NewFiles:
+    """One job, which rewrites all candidates."""
+    transaction, limits, spec = request.fenced_transaction(), request.limits, request.spec
+    changes = request.changes.frame
+    is_small = candidates.bytes <= limits.one_task_bytes and request.to_merge <= limits.fetched_records
+    with small_query_conf(request.spark, limits, request.to_merge, candidates.rows):
+        if candidates.files:
+            result = joined(transaction.read(candidates.files), changes, spec, is_small=is_small)
+        else:
+            result = appended(changes.coalesce(1) if is_small else changes, spec)
+        rows = transaction.write(result.rows)
+    counts = result.counts()
+    copied = counts.pop(COPY) + counts[SUPERSEDED]
+    return NewFiles(rows, copied, counts, candidates.files)
 
 
 @dataclass(frozen=True)
@@ -28,31 +71,37 @@ class RewrittenRows:
     """The rows to write, and how many had which action; that is known when they are written."""
 
     rows: DataFrame
-    _watch: ObservedMetrics
+    _metrics: ObservedMetrics
 
     def counts(self) -> dict[str, int]:
-        found = self._watch.answer()
-        return {action: found[action] for action in ACTIONS}
+        counted = self._metrics.answer()
+        return {action: counted[action] for action in ACTIONS}
 
 
-def rewritten_rows(stand: DataFrame, changes: DataFrame, spec: MergeSpec) -> RewrittenRows:
-    """`stand` is all rows of the candidate files; `changes` holds one row per key."""
-    joined = stand.alias("t").join(changes.alias("s"), on=F.expr(same_key(spec.keys)), how="full_outer")
-    return observed(joined.withColumn(ACTION, action_of(spec)), columns_of(tuple(stand.columns), spec))
+def joined(rows: DataFrame, changes: DataFrame, spec: MergeSpec, *, is_small: bool) -> RewrittenRows:
+    """All rows of the candidate files, merged with the changes, one row a key.
+
+    A little is joined and written by one task, and becomes one file for each partition of the table.
+    """
+    if is_small:
+        # Few changes fit into a hash table; for a merge join the files would have to be sorted.
+        rows, changes = rows.coalesce(1), changes.coalesce(1).hint("shuffle_hash")
+    both = rows.alias("t").join(changes.alias("s"), on=F.expr(same_key(spec.keys)), how="full_outer")
+    return observed(both.withColumn(ACTION, action_of(spec)), columns_of(tuple(rows.columns), spec))
 
 
-def added(changes: DataFrame, spec: MergeSpec) -> RewrittenRows:
-    """Where no file can hold a key of the batch: nothing to join with."""
+def appended(changes: DataFrame, spec: MergeSpec) -> RewrittenRows:
+    """The changes alone, where no file can hold a key of the batch."""
     action = F.when(F.col(DELETED), ABSENT).otherwise(INSERT) if spec.deletes else F.lit(INSERT)
-    names = [*spec.columns, *([LINEAGE] if spec.lineage else [])]
-    return observed(changes.withColumn(ACTION, action), [F.col(name) for name in names])
+    names = [name for name in changes.columns if spec.sets(name)]
+    return observed(changes.withColumn(ACTION, action), [F.col(quoted(name)) for name in names])
 
 
 def observed(rows: DataFrame, columns: Sequence[Column]) -> RewrittenRows:
-    """What stays, counted in the same job that will write it."""
-    watch = ObservedMetrics()
-    seen = watch.on(rows, action_counts())
-    return RewrittenRows(seen.where(f"{ACTION} NOT IN ('{DELETE}', '{ABSENT}')").select(*columns), watch)
+    """The rows that stay, counted in the same job that will write them."""
+    metrics = ObservedMetrics()
+    seen = metrics.on(rows, action_counts())
+    return RewrittenRows(seen.where(f"{ACTION} NOT IN ('{DELETE}', '{ABSENT}')").select(*columns), metrics)
 
 
 @cache
@@ -62,19 +111,19 @@ def action_counts() -> Column:
 
 @cache
 def action_of(spec: MergeSpec) -> Column:
-    """The same as in the MERGE: deletes of nothing and events that a newer row keeps out do nothing.
+    """The rule of rules/actions.py as SQL.
 
     A key of the batch is never null. One of the table may be, in a row that then meets no change.
     """
-    changes = F.col(f"s.{quoted(spec.keys[0])}").isNotNull()
-    stands = F.col(f"t.{quoted(spec.keys[0])}").isNotNull()
+    has_change = F.col(f"s.{quoted(spec.keys[0])}").isNotNull()
+    has_row = F.col(f"t.{quoted(spec.keys[0])}").isNotNull()
     deletes = F.col(f"s.{DELETED}") if spec.deletes else F.lit(False)  # noqa: FBT003
-    may = F.coalesce(F.expr(spec.guard), F.lit(False)) if spec.guard else F.lit(True)  # noqa: FBT003
+    newer = F.lit(True) if spec.ordering is None else F.expr(newer_condition(spec.ordering))  # noqa: FBT003
     return (
-        F.when(~changes, COPY)
-        .when(~stands & deletes, ABSENT)
-        .when(~stands, INSERT)
-        .when(~may, SUPERSEDED)
+        F.when(~has_change, COPY)
+        .when(~has_row & deletes, ABSENT)
+        .when(~has_row, INSERT)
+        .when(~F.coalesce(newer, F.lit(False)), SUPERSEDED)  # noqa: FBT003
         .when(deletes, DELETE)
         .otherwise(UPDATE)
     )
@@ -82,16 +131,15 @@ def action_of(spec: MergeSpec) -> Column:
 
 @cache
 def columns_of(names: tuple[str, ...], spec: MergeSpec) -> tuple[Column, ...]:
-    """Of each column of the table the batch's value where it is set, else what stands."""
-    inserts, sets = F.col(ACTION) == INSERT, F.col(ACTION).isin(INSERT, UPDATE)
+    """For each column of the table the change's value where the spec sets it, else the row's own."""
+    inserts, writes = F.col(ACTION) == INSERT, F.col(ACTION).isin(INSERT, UPDATE)
 
-    def chosen(name: str) -> Column:
-        stands = F.col(f"t.{quoted(name)}")
+    def value(name: str) -> Column:
+        old, new = F.col(f"t.{quoted(name)}"), F.col(f"s.{quoted(name)}")
         if name in spec.keys:
-            return F.when(inserts, F.col(f"s.{quoted(name)}")).otherwise(stands)
-        if name in spec.columns or (name == LINEAGE and spec.lineage):
-            return F.when(sets, F.col(f"s.{quoted(name)}")).otherwise(stands)
-        # A pipeline that no longer declares lineage must not leave the origin of another event with its own.
-        return F.when(~sets, stands) if name == LINEAGE or name in spec.nulled else stands
+            return F.when(inserts, new).otherwise(old)
+        if spec.sets(name):
+            return F.when(writes, new).otherwise(old)
+        return F.when(~writes, old) if spec.clears(name) else old
 
-    return tuple(chosen(name).alias(name) for name in names)
+    return tuple(value(name).alias(name) for name in names)

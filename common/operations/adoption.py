@@ -3,9 +3,9 @@
 from pyspark.sql import SparkSession
 
 from common.delta.ledger import Ledger, spoken_epochs
-from common.engine.table_fit import SchemaMismatch, TableFit
+from common.engine.table_fit import TableFit
 from common.engine.table_keys import TableKeys
-from common.errors import StateError
+from common.errors import SchemaMismatch, StateError
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 from common.settings.remedies import again

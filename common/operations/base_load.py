@@ -10,14 +10,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.delta.lineage import LINEAGE, base_lineage, without_statistics
+from common.delta.lineage import base_lineage, without_statistics
 from common.delta.lock import commit_lock
 from common.delta.open_ledger import open_ledger, transaction
-from common.engine.key_uniqueness import key_of
 from common.engine.table_keys import first_unclear_key
 from common.errors import UsageError
+from common.model.disposition import MESSAGE, REASON
+from common.model.merge_spec import LINEAGE
 from common.model.position import Position, first_position
 from common.operations.epoch_numbers import next_epoch
+from common.rules.key_uniqueness import key_of
 from common.settings.kinds import JSON, is_plain
 from common.settings.locations import Location, foreign_files, is_delta_table
 from common.settings.pipeline import Pipeline
@@ -25,7 +27,7 @@ from common.settings.remedies import command
 from common.spark.classify import with_derived
 from common.spark.decode.json import is_one_json
 from common.spark.expressions import check_expressions
-from common.spark.validate.rejection import MESSAGE, REASON, with_reason
+from common.spark.validate.rejection import with_reason
 from common.spark.validate.unfit import unfit_values
 
 REPLACE = "submit/temperatures_delta_processing.sh --overwrite --pipeline PIPELINE INPUT_DIR DELTA_DIR"

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from common import stop
 from common.delta.lock import commit_lock
 from common.delta.log import Commits
-from common.delta.sql_text import literal, quoted
 from common.engine.commit import CONFLICTS
 from common.faults import fault_point
 from common.settings.locations import Location
+from common.spark.sql_text import literal, quoted
 
 log = structlog.get_logger()
 ATTEMPTS = 3

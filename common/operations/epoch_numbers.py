@@ -6,8 +6,8 @@ from pyspark.sql import functions as F
 
 from common.delta.deleted_keys import DELETED_KEYS_TABLE
 from common.delta.ledger import Ledger
-from common.delta.lineage import LINEAGE
 from common.delta.side_tables import LATE_TABLE, QUARANTINE_TABLE
+from common.model.merge_spec import LINEAGE
 
 # Where the rows of a table beside the table say which epoch wrote them.
 EPOCHS = {QUARANTINE_TABLE: "epoch", LATE_TABLE: "epoch", DELETED_KEYS_TABLE: f"{LINEAGE}.epoch"}

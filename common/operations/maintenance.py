@@ -4,13 +4,13 @@ from pyspark.sql import SparkSession
 
 from common.delta.checkpoint import write_checkpoint
 from common.delta.open_ledger import open_ledger
-from common.drivers.start import Inputs
+from common.delta.table_family import tables_of
 from common.engine.disk_full import space_needed
+from common.engine.start import Inputs
 from common.kafka.retention_watch import spoken
 from common.operations.compaction import Chunk, Compacted, CompactionPlan, Scope, compact, plan_compaction
 from common.operations.purge import DeletedKeys, needed_seconds
 from common.operations.retention import Retention
-from common.operations.tables import tables_of
 from common.operations.vacuum import existing, own_retention_hours, plan_vacuum, refuse, vacuum
 from common.present.console import NOTHING_CHANGED
 from common.settings.locations import Location

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 from common.delta.deleted_keys import DELETED_KEYS_TABLE
 from common.delta.ledger import Ledger
-from common.delta.lineage import LINEAGE
 from common.delta.lock import commit_lock
 from common.delta.side_tables import QUARANTINE_TABLE
+from common.model.merge_spec import LINEAGE
 from common.settings.locations import Location, beside
 from common.settings.pipeline import Pipeline, seconds
 

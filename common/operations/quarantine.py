@@ -1,6 +1,7 @@
 """What an operator does with the quarantine: see the plan, and only then act."""
 
 import re
+import time
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -11,8 +12,10 @@ from common.delta.lock import commit_lock
 from common.delta.open_ledger import open_ledger
 from common.delta.quarantine import STATES, Quarantine, Selection, quarantine_path
 from common.delta.side_tables import WAITING
+from common.engine.commit import CONFLICTS
 from common.engine.table_fit import TableFit
-from common.errors import UsageError
+from common.errors import TryLater, UsageError
+from common.model.limits import DEFAULT_LIMITS, Limits
 from common.operations.replay import Replayer, ReplayPlan
 from common.present.console import NOTHING_CHANGED
 from common.settings.locations import Location, is_delta_table, location, require_delta_table
@@ -107,11 +110,33 @@ def replay(
     if execute:
         with commit_lock(place.table):
             fit.apply(spark)
-            replayer.quarantine.settle_claims()
-            if (plan := proposed(replayer, place, selection, overwrite=overwrite)) is not None:
-                act(replayer, plan, overwrite=overwrite)
+            replay_with_retries(replayer, place, selection, overwrite=overwrite)
     elif proposed(replayer, place, selection, overwrite=overwrite) is not None:
         print(NOTHING_CHANGED)
+
+
+def replay_with_retries(
+    replayer: Replayer,
+    place: QuarantineTarget,
+    selection: Selection,
+    *,
+    overwrite: bool,
+    limits: Limits = DEFAULT_LIMITS,
+) -> None:
+    """Plan anew where a writer without our lock was faster, until the plan is carried out."""
+    for attempt in range(1, limits.commit_attempts + 1):
+        replayer.quarantine.settle_claims()
+        plan = proposed(replayer, place, selection, overwrite=overwrite)
+        try:
+            if plan is not None:
+                act(replayer, plan)
+        except CONFLICTS as error:
+            if attempt == limits.commit_attempts:
+                raise TryLater("another writer was faster", "nothing was replayed; run it again") from error
+            print("Another writer was faster; planned anew:")
+            time.sleep(limits.first_pause_seconds * 2 ** (attempt - 1))
+        else:
+            return
 
 
 def proposed(
@@ -132,11 +157,11 @@ def proposed(
     return plan
 
 
-def act(replayer: Replayer, plan: ReplayPlan, *, overwrite: bool) -> None:
+def act(replayer: Replayer, plan: ReplayPlan) -> None:
     if not plan.settled:
         print("Nothing can be replayed; every row stays as it is.")
         return
-    done = replayer.execute(plan, overwrite=overwrite)
+    done = replayer.execute(plan)
     absent = f", {done.absent} had no row to delete" if done.absent else ""
     print(f"Done: {done.inserted} inserted, {done.updated} updated, {done.deleted} deleted{absent}.")
 

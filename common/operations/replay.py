@@ -1,10 +1,13 @@
-"""Replay: quarantined records once more, by today's schema and rules, in the order that they had.
+"""Replay quarantined records once more, by today's schema and rules, in the order that they had.
 
 Rows selected = merged + folded + superseded + late + skipped + still bad + unordered; the last two stay waiting.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+import structlog
+from delta.exceptions import ConcurrentWriteException
 from delta.tables import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -13,31 +16,39 @@ from pyspark.sql import functions as F
 
 from common.delta.deleted_keys import read_deleted, record_deleted
 from common.delta.ledger import Ledger
-from common.delta.lineage import LINEAGE, LINEAGE_TYPE
+from common.delta.lineage import LINEAGE_TYPE
+from common.delta.log import Commits
 from common.delta.open_ledger import transaction
 from common.delta.quarantine import FOLDED, LATE, REPLAYED, SKIPPED, SUPERSEDED, Quarantine
-from common.engine.accounting import AccountingError
-from common.engine.commit import CONFLICTS
 from common.engine.commit_metrics import Outcome, check_outcome, outcome
-from common.engine.key_uniqueness import SplitKeyError, refuse_split_keys
+from common.engine.materialized_batch import ordering_columns
 from common.engine.table_fit import TableFit
-from common.errors import StateError, TryLater
-from common.merge.alignment import align
-from common.merge.delta_merge import commit_empty, merge_latest, merge_spec
+from common.errors import AccountingError, SplitKeyError, StateError
+from common.merge.changes import Changes
+from common.merge.request import MergeRequest
+from common.merge.strategies import choose_strategy
+from common.model import disposition
+from common.model.disposition import DELETED, DISPOSITION, MERGE, REASON
+from common.model.disposition import FOLDED as FOLDED_IN_BATCH
+from common.model.limits import DEFAULT_LIMITS, Limits
+from common.model.merge_spec import LINEAGE
 from common.model.position import Replay
-from common.operations.replay_order import ROW_EXISTS, has_unknown_order, is_superseded, replay_guard, with_row_of_key
+from common.model.record import RECORD, RECORD_FIELDS
+from common.operations.replay_order import ROW_EXISTS, has_unknown_order, is_superseded, with_row_of_key
+from common.rules.pruning import PruneBound, prune_bounds
 from common.settings.environment import run_id
 from common.settings.locations import Location
 from common.settings.pipeline import POSITION, Pipeline
 from common.settings.remedies import again
-from common.spark.classify import classify_records
+from common.spark.arrow_rows import can_collect
+from common.spark.classify import classify
 from common.spark.decode.decoder import Decoder
 from common.spark.deduplicate import deduplicate
-from common.spark.source import RECORD, RECORD_FIELDS
-from common.spark.validate import disposition
-from common.spark.validate.rejection import REASON
-from common.spark.validate.tombstone import DELETED
+from common.spark.key_uniqueness import refuse_split_keys
+from common.spark.pruning import prune_condition, prune_types, ranges_column, ranges_from_json, undeclared_keys
+from common.spark.queries import collect_many
 
+log = structlog.get_logger()
 OUTCOME = "_outcome"
 INCARNATION = "_incarnation"
 STILL_BAD = "still bad"
@@ -60,6 +71,9 @@ class ReplayPlan:
     counts: dict[str, int]
     still_bad: dict[tuple[str, str], int]
     absent: int
+    # Where in the table the rows can be, and the version of it that the outcomes are true for.
+    bounds: Sequence[PruneBound]
+    version: int
 
     @property
     def settled(self) -> int:
@@ -80,39 +94,67 @@ class ReplayPlan:
 class Replayer:
     """One table and its quarantine."""
 
-    def __init__(self, spark: SparkSession, fit: TableFit, table: Location, ledger: Ledger, decoder: Decoder) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        fit: TableFit,
+        table: Location,
+        ledger: Ledger,
+        decoder: Decoder,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
         self._spark, self._pipeline, self._table, self._ledger = spark, fit.pipeline, table, ledger
-        self._fit, self._decoder = fit, decoder
+        self._fit, self._decoder, self._limits = fit, decoder, limits
         self.quarantine = Quarantine(spark, table, ledger)
 
     def plan(self, selected: DataFrame, count: int, *, overwrite: bool) -> ReplayPlan:
         """Nothing is written for it. `count` is the number of `selected`, counted on its own."""
-        pipeline = self._pipeline
-        judged = self._judged(as_sent(selected))
-        target = DeltaTable.forPath(self._spark, self._table.uri)
-        remembered = read_deleted(self._spark, self._table.uri, self._ledger.table_id(), pipeline.name)
-        standing = with_row_of_key(judged, target, remembered, pipeline)
-        rows = standing.withColumn(OUTCOME, outcome_of(pipeline, overwrite=overwrite)).localCheckpoint()
+        pipeline, path = self._pipeline, self._table.uri
+        classified = self._classified(as_sent(selected)).localCheckpoint()
+        bounds = self._bounds(classified)
+        version = Commits(self._spark, path).version()
+        remembered = read_deleted(self._spark, path, self._ledger.table_id(), pipeline.name)
+        compared = with_row_of_key(classified, self._candidate_rows(bounds), remembered, pipeline)
+        rows = compared.withColumn(OUTCOME, outcome_of(pipeline, overwrite=overwrite)).localCheckpoint()
         refuse_keys_of_two_partitions(rows, pipeline)
-        return counted(rows, count, pipeline)
+        return counted(rows, count, pipeline, bounds, version)
 
-    def _judged(self, sent: DataFrame) -> DataFrame:
+    def _classified(self, sent: DataFrame) -> DataFrame:
         pipeline = self._pipeline
-        judged = classify_records(sent, pipeline, self._decoder)
-        informed = self._decoder.with_schemas_seen_in(lambda: judged)
+        classified = classify(sent, pipeline, self._decoder)
+        informed = self._decoder.with_schemas_seen_in(lambda: classified)
         if informed is not None:
-            judged = classify_records(sent, pipeline, informed)
-        return deduplicate(judged, pipeline, newest_reading(pipeline))
+            classified = classify(sent, pipeline, informed)
+        return deduplicate(classified, pipeline, newest_reading(pipeline))
 
-    def execute(self, plan: ReplayPlan, *, overwrite: bool) -> Outcome:
-        """Claim, commit, mark: whatever is killed when, the table's log tells what a claim is worth."""
+    def _bounds(self, classified: DataFrame) -> list[PruneBound]:
+        """Where in the table the keys of the records can be: it may be large, and few records are replayed."""
+        pipeline = self._pipeline
+        types = prune_types(classified.schema, pipeline)
+        if not types:
+            return []
+        undivided = undeclared_keys(classified.schema, pipeline)
+        column = ranges_column(types, F.expr(f"{DISPOSITION} IN ('{MERGE}', '{FOLDED_IN_BATCH}')"), undivided)
+        ranges = collect_many({"ranges": classified.agg(column.alias("ranges"))})["ranges"][0]["ranges"]
+        found = {name: ranges_from_json(ranges[name], kind) for name, kind in types}
+        if not any(each.ranges for each in found.values()):
+            return []
+        return prune_bounds(found, types, pipeline.target.keys, deletes=pipeline.deletes)
+
+    def _candidate_rows(self, bounds: Sequence[PruneBound]) -> DataFrame:
+        rows, inside = DeltaTable.forPath(self._spark, self._table.uri).alias("t").toDF(), prune_condition(bounds)
+        return rows if inside is None else rows.where(inside)
+
+    def execute(self, plan: ReplayPlan) -> Outcome:
+        """Claim, commit, mark: whatever is killed when, the table's log tells what a claim is worth.
+
+        A writer that was faster is a conflict, one of CONFLICTS: the plan has to be made anew then.
+        """
         replay = Replay(self._pipeline.name, self._ledger.replays() + 1, run_id())
         settled = plan.rows.where(F.col(OUTCOME).isin(*SETTLED))
         self.quarantine.claim(settled, F.col(OUTCOME), replay.seq)
         try:
-            self._commit(plan, replay, overwrite=overwrite)
-        except CONFLICTS as error:
-            raise TryLater("another writer was faster", "nothing was replayed; run it again") from error
+            self._commit(plan, replay)
         except (PySparkException, Py4JError):
             if not self._ledger.has(replay):
                 raise
@@ -121,21 +163,36 @@ class Replayer:
         self.quarantine.settle_claims()
         return found
 
-    def _commit(self, plan: ReplayPlan, replay: Replay, *, overwrite: bool) -> None:
+    def _commit(self, plan: ReplayPlan, replay: Replay) -> None:
         pipeline, path = self._pipeline, self._table.uri
         merged = plan.rows.where(F.col(OUTCOME) == REPLAYED)
         if pipeline.deletes:
             record_deleted(merged, path, self._ledger.table_id(), pipeline.name, pipeline.target.keys)
         self._fit.ensure(self._spark)
-        table = DeltaTable.forPath(self._spark, path)
-        changes = merged.select(*pipeline.columns, LINEAGE, *([DELETED] if pipeline.deletes else []))
-        aligned = align(changes.schema, table.toDF().schema, undeclared=pipeline.target.schema_changes.undeclared)
-        guard = replay_guard(table, pipeline, overwrite=overwrite)
+        request = MergeRequest(
+            self._spark,
+            self._table,
+            pipeline,
+            self._changes(merged, plan.counts[REPLAYED]),
+            plan.counts[REPLAYED],
+            plan.bounds,
+            replay,
+            self._limits,
+        )
+        if request.transaction.version != plan.version:
+            raise ConcurrentWriteException("the table has changed since the replay was planned")
+        chosen = choose_strategy(request)
+        log.info("replay", strategy=chosen.strategy, declined=chosen.declined)
         with transaction(self._spark, replay):
-            if plan.counts[REPLAYED]:
-                merge_latest(table, aligned.frame(changes), replace(merge_spec(pipeline, aligned), guard=guard))
-            else:
-                commit_empty(self._spark, path)
+            chosen.prepared.commit(replay)
+
+    def _changes(self, merged: DataFrame, count: int) -> Changes:
+        pipeline = self._pipeline
+        engine = [*([LINEAGE] if pipeline.target.lineage else []), *([DELETED] if pipeline.deletes else [])]
+        frame = merged.select(*pipeline.columns, *engine)
+        compared = [*pipeline.target.keys, *ordering_columns(pipeline)]
+        is_small = count <= self._limits.fetched_records and can_collect(frame.schema, compared)
+        return Changes(frame.schema, lambda: frame, frame.toArrow() if is_small else None)
 
 
 def as_sent(selected: DataFrame) -> DataFrame:
@@ -178,7 +235,9 @@ def outcome_of(pipeline: Pipeline, *, overwrite: bool) -> Column:
     return found.when(F.col(disposition.DISPOSITION) == disposition.FOLDED, F.lit(FOLDED)).otherwise(F.lit(REPLAYED))
 
 
-def counted(rows: DataFrame, selected: int, pipeline: Pipeline) -> ReplayPlan:
+def counted(
+    rows: DataFrame, selected: int, pipeline: Pipeline, bounds: Sequence[PruneBound], version: int
+) -> ReplayPlan:
     """The accounts of a replay, from its materialised rows; every selected row has one outcome, or nothing is done."""
     is_absent = F.col(DELETED) & F.col(ROW_EXISTS).isNull() if pipeline.deletes else F.lit(False)  # noqa: FBT003
     groups = rows.groupBy(OUTCOME, "_reason_before", REASON).agg(
@@ -199,4 +258,4 @@ def counted(rows: DataFrame, selected: int, pipeline: Pipeline) -> ReplayPlan:
             "an outcome",
             "nothing was written; look for a key that stands twice in the table",
         )
-    return ReplayPlan(rows, counts, still_bad, absent)
+    return ReplayPlan(rows, counts, still_bad, absent, bounds, version)

@@ -4,17 +4,16 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.delta.deleted_keys import key_fields
-from common.delta.lineage import LINEAGE, LINEAGE_TYPE, has_lineage, is_later
+from common.delta.lineage import LINEAGE_TYPE, is_later
 from common.delta.side_fields import column_of
-from common.delta.sql_text import quoted
-from common.merge.delta_merge import newer_condition
+from common.model.merge_spec import LINEAGE
 from common.settings.pipeline import POSITION, Pipeline
+from common.spark.sql_text import quoted
 
 # What the table has of the record's key: whether there is a row, its order, and the newest delete that is remembered.
 ROW_EXISTS = "_row_present"
@@ -25,13 +24,13 @@ DELETED_KEY = "_deleted_key"
 
 
 def with_row_of_key(
-    records: DataFrame, table: DeltaTable, remembered: DataFrame | None, pipeline: Pipeline
+    records: DataFrame, table_rows: DataFrame, remembered: DataFrame | None, pipeline: Pipeline
 ) -> DataFrame:
-    """Adds what the table says of each record's key; one row a record as long as the table has one row a key."""
+    """Add what the table says of each record's key; one row a record as long as the table has one row a key."""
     target = pipeline.target
-    lineage = F.col(LINEAGE) if has_lineage(table) else F.lit(None).cast(LINEAGE_TYPE)
-    sequence = F.lit(None) if target.sequence == POSITION else F.col(target.sequence)
-    rows = table.toDF().select(
+    lineage = F.col(LINEAGE) if LINEAGE in table_rows.columns else F.lit(None).cast(LINEAGE_TYPE)
+    sequence = F.lit(None) if target.ordering is None else F.col(target.ordering)
+    rows = table_rows.select(
         F.struct(*target.keys).alias("_row_key"),
         F.lit(True).alias(ROW_EXISTS),  # noqa: FBT003
         lineage.alias(ROW_ORIGIN),
@@ -117,11 +116,3 @@ def has_unknown_order(pipeline: Pipeline) -> Column:
     if pipeline.target.sequence != POSITION:
         return F.lit(False)  # noqa: FBT003
     return F.col(ROW_EXISTS).isNotNull() & F.expr(f"({is_later(LINEAGE, ROW_ORIGIN)}) IS NULL")
-
-
-def replay_guard(table: DeltaTable, pipeline: Pipeline, *, overwrite: bool) -> str:
-    """The same once more, for the MERGE itself: a row that came between is not replaced by what is older."""
-    if pipeline.target.sequence != POSITION:
-        return newer_condition(pipeline.target.sequence)
-    unknown = str(overwrite).lower()
-    return f"COALESCE({is_later(f's.{LINEAGE}', f't.{LINEAGE}')}, {unknown})" if has_lineage(table) else unknown

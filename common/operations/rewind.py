@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
+from common.delta.empty_commit import commit_empty
 from common.delta.ledger import Ledger
 from common.delta.lock import commit_lock
 from common.delta.open_ledger import open_ledger, transaction
-from common.drivers.resume import refuse_other_topic
-from common.drivers.start import Inputs
+from common.engine.resume import refuse_other_topic
+from common.engine.start import Inputs
 from common.errors import UsageError
 from common.kafka.topic import TopicClient
-from common.merge.delta_merge import commit_empty
 from common.model.offsets import Offsets
 from common.operations.adoption import refuse_foreign_table
 from common.operations.epoch import Proposal, offsets_of_rows, propose_epoch, within

@@ -11,11 +11,11 @@ from common.delta.feed_readers import Readers
 from common.delta.lock import commit_lock
 from common.delta.log import Commits
 from common.delta.small_files import Files
-from common.delta.sql_text import quoted
 from common.operations.retention import HOUR_MS, Retention, refuse_unread, refuse_unsafe
 from common.settings.locations import Location
-from common.spark.jvm import java
+from common.spark.jvm import delta_snapshot, java
 from common.spark.session import settings
+from common.spark.sql_text import quoted
 
 IGNORE_RETENTION = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
 CHECK_RETENTION = "spark.databricks.delta.retentionDurationCheck.enabled"
@@ -43,8 +43,7 @@ class Unneeded:
 
 def own_retention_hours(spark: SparkSession, table: Location) -> int:
     """The table's delta.deletedFileRetentionDuration, 7 days where it has none; a part of an hour counts as one."""
-    log = java(spark, "org.apache.spark.sql.delta.DeltaLog")
-    snapshot = log.forTableWithSnapshot(spark._jsparkSession, table.uri)._2()
+    log, snapshot = java(spark, "org.apache.spark.sql.delta.DeltaLog"), delta_snapshot(spark, table.uri)
     return -(-int(log.tombstoneRetentionMillis(snapshot.metadata())) // HOUR_MS)
 
 

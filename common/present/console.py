@@ -2,7 +2,7 @@
 
 from pyspark.sql import DataFrame
 
-from common.drivers.start import RunState
+from common.engine.start import RunState
 from common.model.offsets import plan
 from common.settings.pipeline import Pipeline
 

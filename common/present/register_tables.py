@@ -5,11 +5,11 @@ import sys
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.delta.sql_text import literal, quoted
+from common.delta.table_family import BESIDE
 from common.errors import AlluviumError
-from common.operations.tables import BESIDE
 from common.settings.locations import Location, beside
 from common.settings.table_paths import named_tables
+from common.spark.sql_text import literal, quoted
 
 
 def register_tables(spark: SparkSession, tables: dict[str, Location]) -> list[str]:

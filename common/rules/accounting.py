@@ -1,91 +1,104 @@
-"""The accounts of rows that this process holds itself: the same questions, without a query."""
+"""Account for every offset of a plan before anything is committed, from the rows themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from common.engine.accounting import PartitionTally, tally
-from common.rules.compare import Aggregates, aggregate, sortable
-from common.settings.pipeline import POSITION, Pipeline
-from common.spark.queries import JsonRow
-from common.spark.source import field_of
-from common.spark.validate.disposition import DISPOSITION, DISPOSITIONS, FOLDED, MERGE
+from common.errors import unbalanced
+from common.model.disposition import DISPOSITION, DISPOSITIONS, FOLDED, MERGE
+from common.model.offsets import Offsets, Plan
+from common.model.record import record_field
+from common.rules.compare import ROWS, Aggregates, aggregate
 
-# Whether a row's fate is not its own, as `is_misrouted` says: a column that goes with rows to be held.
-WRONG_DISPOSITION = "_misrouted"
-ROWS: tuple[list[str], str] = ([], "count_all")
-# Of the rows of a key. No column of an event has a name that begins like these.
-KEY_AGGREGATES: Aggregates = {
-    "_rows": ROWS,
-    "_first": ("_number", "min"),
-    "_merged": ("_is_merged", "sum"),
-    "_newest": ("_age", "max"),
-    "_newest_merged": ("_age_merged", "max"),
-    "_least": ("_partition", "min"),
-    "_greatest": ("_partition", "max"),
-}
-ANSWERED = ("_rows", "_merged", "_least", "_greatest")
+# True for a row whose disposition is not its own. The column goes with rows that the driver accounts for.
+WRONG_DISPOSITION = "_wrong_disposition"
 
 
-def with_wrong_dedup(judged: pa.Table, deduplicated: pa.Table) -> pa.Table:
-    """To fold may do one thing with a fate: what was to be merged is folded. All else is not the row's own fate."""
-    before, after = judged[DISPOSITION], deduplicated[DISPOSITION]
+@dataclass(frozen=True)
+class PartitionTally:
+    """The rows of one partition of the topic, counted."""
+
+    rows: int
+    offsets: int
+    first: int
+    last: int
+    wrong: int
+    dispositions: Mapping[str, int]
+
+
+def tally(rows: pa.Table) -> dict[int, PartitionTally]:
+    """Count the rows of each partition by their dispositions."""
+    columns = {
+        "partition": record_field(rows, "partition"),
+        "offset": record_field(rows, "offset"),
+        "wrong": pc.fill_null(rows[WRONG_DISPOSITION], fill_value=False),
+        **{each: pc.is_in(rows[DISPOSITION], pa.array([each])) for each in DISPOSITIONS},
+    }
+    counts: Aggregates = {
+        "rows": ROWS,
+        "offsets": ("offset", "count_distinct"),
+        "first": ("offset", "min"),
+        "last": ("offset", "max"),
+        **{name: (name, "sum") for name in ("wrong", *DISPOSITIONS)},
+    }
+    return tally_from(aggregate(columns, ["partition"], counts).to_pylist())
+
+
+def tally_from(counted: Iterable[Mapping[str, Any]]) -> dict[int, PartitionTally]:
+    """Read counts that are one row for each partition, whoever has counted them."""
+    return {
+        row["partition"]: PartitionTally(
+            rows=row["rows"],
+            offsets=row["offsets"],
+            first=row["first"],
+            last=row["last"],
+            wrong=row["wrong"],
+            dispositions={each: row[each] for each in DISPOSITIONS},
+        )
+        for row in counted
+    }
+
+
+def with_wrong_dedup(classified: pa.Table, deduplicated: pa.Table) -> pa.Table:
+    """Flag rows whose disposition changed in deduplication other than from MERGE to FOLDED."""
+    before, after = classified[DISPOSITION], deduplicated[DISPOSITION]
     is_same = pc.fill_null(pc.equal(before, after), pc.and_(pc.is_null(before), pc.is_null(after)))
     is_folded = pc.and_(pc.is_in(before, pa.array([MERGE])), pc.is_in(after, pa.array([FOLDED])))
     wrong = pc.or_kleene(deduplicated[WRONG_DISPOSITION], pc.invert(pc.or_(is_same, is_folded)))
     return deduplicated.set_column(deduplicated.schema.get_field_index(WRONG_DISPOSITION), WRONG_DISPOSITION, wrong)
 
 
-def tally_arrow(rows: pa.Table) -> dict[int, PartitionTally]:
-    """Of each partition of the topic."""
-    columns = {
-        "partition": field_of(rows, "partition"),
-        "offset": field_of(rows, "offset"),
-        "misrouted": pc.fill_null(rows[WRONG_DISPOSITION], fill_value=False),
-        **{disposition: pc.is_in(rows[DISPOSITION], pa.array([disposition])) for disposition in DISPOSITIONS},
-    }
-    told: Aggregates = {
-        "rows": ROWS,
-        "offsets": ("offset", "count_distinct"),
-        "first": ("offset", "min"),
-        "last": ("offset", "max"),
-        **{name: (name, "sum") for name in ("misrouted", *DISPOSITIONS)},
-    }
-    return tally(aggregate(columns, ["partition"], told).to_pylist())
+def totals(tallies: Mapping[int, PartitionTally]) -> dict[str, int]:
+    """The dispositions of the whole batch."""
+    return {each: sum(tally.dispositions[each] for tally in tallies.values()) for each in DISPOSITIONS}
 
 
-def first_ambiguous_key_arrow(rows: pa.Table, pipeline: Pipeline) -> list[JsonRow]:
-    """A key of which not just one row is to be merged, the newest: the first of them, if there is any."""
-    keys, sequence = pipeline.target.keys, pipeline.target.sequence
-    rows_of_key = rows.filter(pc.is_in(rows[DISPOSITION], pa.array([MERGE, FOLDED])))
-    found = aggregate(aggregate_by_key(rows_of_key, keys, sequence), keys, KEY_AGGREGATES)
-    is_newest = pc.fill_null(pc.equal(found["_newest"], found["_newest_merged"]), pc.is_null(found["_newest"]))
-    is_clear = pc.and_(pc.equal(found["_merged"], 1), is_newest)
-    if sequence == POSITION:
-        is_clear = pc.and_(is_clear, pc.equal(found["_least"], found["_greatest"]))
-    ambiguous = found.filter(pc.invert(is_clear)).sort_by([(key, "ascending") for key in keys])
-    return [
-        {key: spoken(rows_of_key[key][row["_first"]]) for key in keys} | {name: row[name] for name in ANSWERED}
-        for row in ambiguous.select(["_first", *ANSWERED]).slice(0, 1).to_pylist()
-    ]
+def check_plan(planned: Plan, committed: Offsets) -> None:
+    """Check that a plan begins where the table ends, in each partition.
+
+    What it leaves out would never be read, or be read twice.
+    """
+    forgotten = set(committed) - set(planned.end)
+    if forgotten:
+        raise unbalanced(f"partition {min(forgotten)} is not in the plan")
+    for partition, first in sorted(planned.start.items()):
+        if committed and first != committed.get(partition, 0):
+            where = f"partition {partition}: the plan begins at {first}"
+            raise unbalanced(f"{where}, the table ends at {committed.get(partition, 0)}")
 
 
-def aggregate_by_key(rows_of_key: pa.Table, keys: Sequence[str], sequence: str) -> dict[str, Any]:
-    order_value = field_of(rows_of_key, "offset") if sequence == POSITION else sortable(rows_of_key[sequence])
-    is_merged = pc.equal(rows_of_key[DISPOSITION], MERGE)
-    return {
-        **{key: sortable(rows_of_key[key]) for key in keys},
-        "_number": np.arange(rows_of_key.num_rows),
-        "_is_merged": is_merged,
-        "_age": order_value,
-        "_age_merged": pc.if_else(is_merged, order_value, pa.scalar(None, order_value.type)),
-        "_partition": field_of(rows_of_key, "partition"),
-    }
-
-
-def spoken(value: pa.Scalar) -> Any:
-    """Python knows fewer years than Spark."""
-    return str(value.cast(pa.string())) if pa.types.is_temporal(value.type) else value.as_py()
+def check_tally(tallies: Mapping[int, PartitionTally], planned: Plan) -> None:
+    """Check that every row has one disposition and the right one, and that each offset is planned and stands once."""
+    for partition, each in sorted(tallies.items()):
+        where = f"partition {partition}"
+        if partition not in planned.end or each.first < planned.start[partition] or each.last >= planned.end[partition]:
+            raise unbalanced(f"{where}: offsets {each.first} to {each.last} are not in the plan")
+        if each.offsets != each.rows:
+            raise unbalanced(f"{where}: {each.rows} rows have {each.offsets} offsets")
+        if sum(each.dispositions.values()) != each.rows:
+            raise unbalanced(f"{where}: {each.rows} rows were read, {sum(each.dispositions.values())} have a fate")
+        if each.wrong:
+            raise unbalanced(f"{where}: {each.wrong} rows have a fate that is not theirs")

@@ -278,6 +278,11 @@ class Target(Section):
         """What the table is called where tables have names: as its folder, unless the file says otherwise."""
         return self.name or (None if self.path is None else self.path.rstrip("/").rpartition("/")[2])
 
+    @property
+    def ordering(self) -> str | None:
+        """The column that orders the events of a key; None where their place in the topic does."""
+        return None if self.sequence == POSITION else self.sequence
+
     @model_validator(mode="after")
     def transactions_are_kept(self) -> Self:
         for name in self.properties:

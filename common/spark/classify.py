@@ -1,4 +1,4 @@
-"""From raw Kafka rows to judged events: decoded, derived, with a reason where turned away, and one fate each."""
+"""Turn Kafka's records into classified events: decoded, derived, validated, and with one disposition each."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -9,36 +9,32 @@ from pyspark.sql import functions as F
 from common.settings.pipeline import Pipeline
 from common.spark.decode.canonical_keys import with_canonical_keys
 from common.spark.decode.decoder import Decoder
-from common.spark.source import as_records
 from common.spark.validate.disposition import no_key, pipeline_rejections, with_disposition
 from common.spark.validate.rejection import REJECTION, Rejection, with_reason
 from common.spark.validate.tombstone import as_sent, of_events, of_tombstones, with_key_as_value
 from common.spark.validate.unfit import unfit_values
 
 
-def classify(rows: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
-    """Decoded, derived, judged: every record with its event and the fate that it has by itself."""
-    return classify_records(as_records(rows), pipeline, decoder)
+def classify(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
+    """Decode and validate records: each with its event, and with the disposition that it has by itself."""
+    return validate(decode(records, pipeline, decoder), pipeline, decoder)
 
 
-def classify_records(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
-    """The same for rows that hold their record already, and perhaps more."""
-    if pipeline.deletes:
-        judged = as_sent(with_columns(with_key_as_value(records), pipeline, decoder))
-    else:
-        judged = with_columns(records, pipeline, decoder)
-    return with_disposition(judged, pipeline)
+def decode(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
+    """Add the event's own columns and the derived ones. The rows hold their record, and perhaps more."""
+    lent = with_key_as_value(records) if pipeline.deletes else records
+    return with_derived(decoder.with_event(lent), pipeline)
 
 
-def with_columns(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
-    """The event's own columns and the derived ones, with a reason where they cannot be had or are refused."""
-    complete = with_derived(decoder.with_event(records), pipeline)
-    found = rejections(pipeline, decoder, derived_rejections(complete, pipeline))
-    return with_reason(complete, found).drop(REJECTION, *decoder.temporary_columns())
+def validate(events: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
+    """Add a disposition, and a reason where an event cannot be had or is refused."""
+    found = rejections(pipeline, decoder, derived_rejections(events, pipeline))
+    judged = with_reason(events, found).drop(REJECTION, *decoder.temporary_columns())
+    return with_disposition(as_sent(judged) if pipeline.deletes else judged, pipeline)
 
 
 def derived_rejections(events: DataFrame, pipeline: Pipeline) -> list[Rejection]:
-    """What a derived column must not become. Its type is known here, and not in the pipeline file."""
+    """Reject what a derived column must not become. Its type is known here, and not in the pipeline file."""
     derived = pipeline.target.derived
     if not derived:
         return []
@@ -55,7 +51,7 @@ def rejections(pipeline: Pipeline, decoder: Decoder, of_derived: Sequence[Reject
 
 
 def with_derived(events: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Adds the derived columns, from canonical keys, and canonical where they are keys themselves."""
+    """Add the derived columns, from canonical keys, and canonical where they are keys themselves."""
     keys, derived = pipeline.target.keys, pipeline.target.derived
     keyed = with_canonical_keys(events, [key for key in keys if key not in derived])
     complete = keyed.withColumns({name: sql_column(sql) for name, sql in derived.items()})

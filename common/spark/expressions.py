@@ -3,19 +3,19 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from common.engine.key_uniqueness import order_value
 from common.errors import ConfigurationError, first_line
+from common.model.disposition import DELETED
+from common.model.record import RECORD, RECORD_DDL
 from common.settings.pipeline import PRUNABLE, Pipeline
 from common.spark.classify import with_derived
-from common.spark.source import RECORD, RECORD_DDL
+from common.spark.jvm import java, java_frame
+from common.spark.key_uniqueness import order_value
 from common.spark.validate.disposition import event_time, is_late, pipeline_rejections
-from common.spark.validate.tombstone import DELETED
 
 
 def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
@@ -24,7 +24,7 @@ def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
     try:
         events = with_derived(nothing, pipeline)
         events.select(*(rejection.applies for rejection in pipeline_rejections(pipeline)), is_late(pipeline))
-        events.groupBy(*pipeline.target.keys).agg(F.max(order_value(pipeline.target.sequence)))
+        events.groupBy(*pipeline.target.keys).agg(F.max(order_value(pipeline.target.ordering)))
     except (AnalysisException, ParseException) as error:
         refuse_first_wrong(nothing, pipeline)
         raise ConfigurationError(f"pipeline '{pipeline.name}': {reason(error)}", "correct its file") from error
@@ -58,7 +58,7 @@ def refuse_first_wrong(nothing: DataFrame, pipeline: Pipeline) -> None:
         with named(pipeline, "late.column", pipeline.late.column):
             events.select(event_time(pipeline.late))
     with named(pipeline, "target.sequence", pipeline.target.sequence):
-        events.select(F.max(order_value(pipeline.target.sequence)))
+        events.select(F.max(order_value(pipeline.target.ordering)))
 
 
 @contextmanager
@@ -87,7 +87,6 @@ def expressions(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
 
 def is_repeatable(rows: DataFrame, sql: str) -> bool:
     """Spark calls rand() and uuid() not deterministic; now() is a constant to it, of a family with its own mark."""
-    jvm = cast("Any", rows.sparkSession._jvm)
-    clock = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
-    analyzed = cast("Any", rows.select(F.expr(sql))._jdf).queryExecution().analyzed().expressions().head()
+    clock = java(rows.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
+    analyzed = java_frame(rows.select(F.expr(sql))).queryExecution().analyzed().expressions().head()
     return bool(analyzed.deterministic()) and not analyzed.containsPattern(clock)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from common.errors import first_line
 from common.kafka.consumer import FURTHEST_MS, Record, is_out_of_reach
 from common.kafka.topic import TopicClient
+from common.model.limits import Limits
 from common.model.offsets import Plan
 
 log = structlog.get_logger()
@@ -24,9 +25,9 @@ SCHEMA = pa.schema(
 )
 
 
-def fetched_dataframe(spark: SparkSession, topic: TopicClient, planned: Plan) -> DataFrame | None:
+def fetched_dataframe(spark: SparkSession, topic: TopicClient, planned: Plan, limits: Limits) -> DataFrame | None:
     """The planned records, as long as the driver has room for them; None where Spark has to read them."""
-    records = topic.fetcher.fetch(planned)
+    records = topic.fetcher.fetch(planned, limits)
     if records is None:
         return None
     try:

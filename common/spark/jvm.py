@@ -1,13 +1,17 @@
-"""Java and Scala from Python, with as few calls as it takes: a batch makes thousands of them, and each is a message."""
+"""Java and Scala from Python: the only module that knows PySpark's private handles.
+
+A batch makes thousands of calls, and each is a message to the JVM: so there are as few as possible.
+"""
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from py4j.java_gateway import JavaMember
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, Observation, SparkSession
 
 
 def java(spark: SparkSession, name: str) -> Any:
@@ -20,6 +24,55 @@ def cached_class(jvm: Any, name: str) -> Any:
     return getattr(jvm, name)
 
 
+def java_session(spark: SparkSession) -> Any:
+    """The session of the JVM."""
+    return spark._jsparkSession
+
+
+def java_frame(rows: DataFrame) -> Any:
+    """The Dataset of the JVM."""
+    return cast("Any", rows)._jdf
+
+
+def spark_context(spark: SparkSession) -> Any:
+    """The SparkContext of the JVM."""
+    return spark.sparkContext._jsc.sc()
+
+
+def hadoop_conf(spark: SparkSession) -> Any:
+    """The settings of Hadoop's file systems, as this session has them."""
+    return spark._jsparkSession.sessionState().newHadoopConf()
+
+
+def delta_log(spark: SparkSession, path: str) -> Any:
+    """Delta's own handle on a table's log, of which it keeps one for each table."""
+    return java(spark, "org.apache.spark.sql.delta.DeltaLog").forTable(spark._jsparkSession, path)
+
+
+def delta_snapshot(spark: SparkSession, path: str) -> Any:
+    """The newest state of a table, after a look at its log."""
+    found = java(spark, "org.apache.spark.sql.delta.DeltaLog").forTableWithSnapshot(spark._jsparkSession, path)
+    return found._2()
+
+
+def java_observation(observation: Observation) -> Any:
+    """The Observation of the JVM."""
+    return cast("Any", observation)._jo
+
+
+def java_gateway() -> Any:
+    """py4j's connection to the JVM of this process; None before a session was started."""
+    return cast("Any", SparkContext._gateway)
+
+
+def gateway_with_callbacks() -> Any:
+    """The connection that the session will use too, started if need be, by which the JVM may call Python."""
+    SparkContext._ensure_initialized()
+    gateway = java_gateway()
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    return gateway
+
+
 def running_jvm() -> Any | None:
     """The JVM of this process's Spark; None before a session was started."""
     context = SparkContext._active_spark_context
@@ -27,14 +80,16 @@ def running_jvm() -> Any | None:
 
 
 def cache_jvm_classes(spark: SparkSession) -> None:
-    """Spark's own Python asks for them again in each call of a DataFrame's function, and each time the JVM would search
-    all packages that it knows."""
+    """Look up once the classes that PySpark asks for in each call of a DataFrame's function.
+
+    Each time the JVM would search all packages that it knows.
+    """
     for name in ("PythonUtils", "functions", "org.apache.spark.sql.functions"):
         setattr(spark._jvm, name, getattr(spark._jvm, name))
 
 
-def said(error: Py4JJavaError) -> str:
-    """The first line of what Java said."""
+def java_message(error: Py4JJavaError) -> str:
+    """The first line of a Java error's message."""
     cause = error.java_exception
     return str(cause.getMessage() or cause.toString()).splitlines()[0]
 
@@ -51,7 +106,7 @@ def scala_seq(spark: SparkSession, items: Iterable[Any]) -> Any:
 
 
 def items_of(seq: Any) -> list[Any]:
-    """Of a Scala sequence, by index: an iteration ends with an exception, which takes longer than the rest."""
+    """The items of a Scala sequence, by index: an iteration ends with an exception, which takes long."""
     return [seq.apply(index) for index in range(seq.size())]
 
 
@@ -67,16 +122,16 @@ def iterated(iterator: Any) -> Iterator[Any]:
 
 
 def cached_bytes(rows: DataFrame) -> int:
-    """By the executors, in memory and on disk, of rows that a local checkpoint has computed."""
+    """Bytes that a locally checkpointed DataFrame takes on the executors, memory and disk."""
     number = checkpoint_of(rows).id()
-    stored = rows.sparkSession.sparkContext._jsc.sc().getRDDStorageInfo()
+    stored = spark_context(rows.sparkSession).getRDDStorageInfo()
     return sum(int(each.memSize() + each.diskSize()) for each in stored if each.id() == number)
 
 
 def unpersist_checkpoint(rows: DataFrame) -> None:
-    """Of rows that a local checkpoint has computed, and that nobody needs any more."""
+    """Free what a local checkpoint has computed."""
     checkpoint_of(rows).unpersist(False)  # noqa: FBT003
 
 
 def checkpoint_of(rows: DataFrame) -> Any:
-    return rows._jdf.queryExecution().analyzed().rdd()
+    return java_frame(rows).queryExecution().analyzed().rdd()

@@ -10,13 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from common.errors import StateError
 from common.kafka.consumer import Record
 from common.kafka.topic import TopicClient
+from common.model.limits import Limits
 from common.model.offsets import Plan, plans_around
+from common.model.record import RECORD_FIELDS
 from common.spark.fetched import rows_of
-from common.spark.source import RECORD_FIELDS, read_range
+from common.spark.source import read_range
 
-# So many ranges of offsets are read by a query each, and so many bytes are held by the driver.
-MOST_RANGES = 64
-MOST_BYTES = 64 * 2**20
 OVERFLOW = "long overflow"
 
 
@@ -25,31 +24,33 @@ def is_overflow(error: Exception) -> bool:
     return OVERFLOW in str(error)
 
 
-def read_around(spark: SparkSession, topic: TopicClient, planned: Plan) -> DataFrame | None:
+def read_around(spark: SparkSession, topic: TopicClient, planned: Plan, limits: Limits) -> DataFrame | None:
     """All rows of the plan; None where every record of it has a time that Spark can hold."""
-    found = held(topic, planned)
+    found = unreadable_records(topic, planned, limits)
     if not found:
         return None
     plans = plans_around(planned, ((record.partition, record.offset) for record in found))
-    if len(plans) > MOST_RANGES:
-        raise refusal(found[0], f"it and {len(found) - 1} like it stand between others")
+    if len(plans) > limits.overflow_ranges:
+        raise refusal(found[0], f"it and {len(found) - 1} like it stand between others", limits)
     parts = [rows_of(spark, found), *(read_range(spark, topic, each) for each in plans)]
     return reduce(DataFrame.union, [part.select(*RECORD_FIELDS) for part in parts])
 
 
-def held(topic: TopicClient, planned: Plan) -> list[Record]:
+def unreadable_records(topic: TopicClient, planned: Plan, limits: Limits) -> list[Record]:
+    """The records of the plan whose time Spark cannot hold."""
     found, size = [], 0
     for record in topic.records_out_of_reach(planned):
         found.append(record)
         size += len(record.key or b"") + len(record.value or b"")
-        if size > MOST_BYTES:
-            raise refusal(found[0], f"it and others like it have more than {MOST_BYTES} bytes")
+        if size > limits.overflow_bytes:
+            raise refusal(found[0], f"it and others like it have more than {limits.overflow_bytes} bytes", limits)
     return found
 
 
-def refusal(record: Record, reason: str) -> StateError:
+def refusal(record: Record, reason: str, limits: Limits) -> StateError:
     return StateError(
         f"partition {record.partition}, offset {record.offset}: Spark cannot hold the record's timestamp "
         f"{record.milliseconds} ms, and {reason}",
-        f"set source.max_records_per_batch to {MOST_RANGES // 2} in the pipeline's file until they are settled",
+        f"set source.max_records_per_batch to {limits.overflow_ranges // 2} in the pipeline's file until they are "
+        "settled",
     )

@@ -1,4 +1,4 @@
-"""Small questions of many rows: several in one query, or in passing, while the rows go by for another reason.
+"""Run several small aggregates as one query, or observe one while another action runs.
 
 As queries of their own, each would take longer to plan than to answer.
 """
@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from common.errors import TryLater
+from common.spark.jvm import java_observation
 
 # One row of an answer. What is null in it is missing.
 JsonRow = Mapping[str, Any]
@@ -21,7 +22,7 @@ PATIENCE_SECONDS = 60
 
 
 def collect_many(questions: Mapping[str, DataFrame]) -> dict[str, list[JsonRow]]:
-    """The rows of each, which should be few."""
+    """Collect the rows of each query, which should be few, by one query."""
     asked = [rows.select(*as_answer(name)) for name, rows in questions.items()]
     found: dict[str, list[JsonRow]] = {name: [] for name in questions}
     for question, answer in reduce(DataFrame.union, asked).collect():
@@ -35,19 +36,22 @@ def as_answer(question: str) -> tuple[Column, Column]:
 
 
 class ObservedMetrics:
-    """A question in passing: what is aggregated of rows while the next action computes them."""
+    """Aggregates of rows, computed while the next action computes the rows."""
 
     def __init__(self) -> None:
         self._observation = Observation()
 
     def on(self, rows: DataFrame, told: Column) -> DataFrame:
-        """`told` is the answer as one text, by `in_words`: to get several values out of the JVM takes several calls."""
+        """Observe aggregates as one text, by `as_json`: to get several values out of the JVM takes several calls."""
         return rows.observe(self._observation, told)
 
     def answer(self) -> JsonRow:
-        """After that action. Spark brings the answer along by a way of its own, on which it can be lost: then nobody
-        must wait for ever, as Observation.get would. It also iterates, and a Java iteration ends with an exception."""
-        observed = cast("Any", self._observation)._jo
+        """The aggregates, after that action.
+
+        Spark brings them along by a way of its own, on which they can be lost: then nobody must wait for ever, as
+        Observation.get would. It also iterates, and a Java iteration ends with an exception.
+        """
+        observed = java_observation(self._observation)
         begun = time.monotonic()
         while not observed.future().isCompleted():
             if time.monotonic() - begun > PATIENCE_SECONDS:

@@ -3,18 +3,13 @@
 import json
 from functools import cache
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.kafka.topic import TopicClient
 from common.model.offsets import Offsets, Plan, to_json
+from common.model.record import RECORD, RECORD_FIELDS
 
-# Where a record itself is kept, so that an event may have columns called key, offset or timestamp too.
-RECORD = "_record"
-RECORD_FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp")
-RECORD_DDL = "struct<key: binary, value: binary, topic: string, partition: int, offset: bigint, timestamp: timestamp>"
 # Every wait on a broker. Where to read is asked twice, so a broker that is gone ends a batch after two of them.
 WAIT_SECONDS = 30.0
 
@@ -50,11 +45,6 @@ def as_records(rows: DataFrame) -> DataFrame:
 def place() -> Column:
     """All of a record but its key, its value and its time."""
     return F.struct(*(f"{RECORD}.{name}" for name in ("topic", "partition", "offset"))).alias(RECORD)
-
-
-def field_of(rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """Of the records of rows that this process holds."""
-    return pc.struct_field(rows[RECORD], name)
 
 
 def read_range(spark: SparkSession, topic: TopicClient, planned: Plan) -> DataFrame:

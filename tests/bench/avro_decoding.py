@@ -19,13 +19,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from common.model.record import RECORD
 from common.registry.client import Client
 from common.registry.subject import Registered, Subject
 from common.settings.pipeline import read_pipeline
 from common.spark.decode.avro import AvroDecoder
 from common.spark.decode.avro_reader import Reader
 from common.spark.decode.avro_writers import Writers
-from common.spark.source import RECORD, as_records
+from common.spark.source import as_records
 from common.spark.validate.rejection import REJECTION, with_reason
 from datasets.ratings.events import Shares, events
 from datasets.ratings.schemas import VERSIONS, schema

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 
-from common.drivers.start import Inputs
+from common.engine.start import Inputs
 from common.kafka.topic import TopicClient
 from common.model.offsets import Offsets, plan
 from common.settings.locations import location

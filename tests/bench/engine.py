@@ -10,9 +10,9 @@ from typing import Any, Literal
 from pyspark.sql import SparkSession
 
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.start import Inputs, start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.engine.run_report import Batch, read_report
+from common.engine.start import Inputs, start_from_table
 from common.settings.environment import run_id
 from common.settings.locations import location
 from tests.bench.contenders import DeltaCopy, Place, Sent, Timing, timed, tuned_session

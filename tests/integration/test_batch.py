@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
+from common.delta.empty_commit import commit_empty
 from common.delta.lock import job_lock
 from common.delta.open_ledger import transaction
 from common.engine import commit
 from common.errors import ConfigurationError, StateError, UsageError
 from common.merge import strategies as ways
-from common.merge.delta_merge import commit_empty
 from common.operations import base_load
 from common.operations.base_load import load_base
 from common.operations.empty_table import create_table

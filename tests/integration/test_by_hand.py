@@ -18,13 +18,13 @@ from structlog.testing import capture_logs
 from common.delta import candidate_files as find_candidate_files
 from common.delta.open_ledger import transaction
 from common.merge.changes import Changes
-from common.merge.delta_merge import merge_spec
-from common.merge.strategies import MergeRequest, PreparedDeltaMerge, PreparedRewrite
+from common.merge.request import MergeRequest, merge_spec
+from common.merge.strategies import PreparedDeltaMerge, PreparedRewrite
+from common.model.disposition import DELETED
 from common.model.position import Position
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from common.spark.session import settings
-from common.spark.validate.tombstone import DELETED
 from tests.support.bounds import bounds_of
 from tests.support.kinds import KINDS
 from tests.support.trial import pipeline

@@ -8,9 +8,10 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.delta.lineage import LINEAGE, LINEAGE_TYPE
+from common.delta.lineage import LINEAGE_TYPE
 from common.delta.open_ledger import open_ledger
 from common.errors import ConfigurationError, UsageError
+from common.model.merge_spec import LINEAGE
 from common.model.position import from_metadata
 from common.operations.create_table import create_or_compare
 from common.settings.locations import location

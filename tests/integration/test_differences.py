@@ -11,23 +11,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from common.delta.pruning import bounds_by
 from pyspark.sql import SparkSession
 
 import jobs.alter_table
 from common.delta import candidate_files as find_candidate_files
 from common.delta.open_ledger import open_ledger, transaction
-from common.delta.pruning import bounds_by
+from common.engine.changes import changes_of
 from common.engine.commit_metrics import Outcome, outcome
 from common.engine.materialized_batch import materialize_fetched
-from common.engine.table_fit import SchemaMismatch, TableFit
-from common.merge.changes import changes_of
-from common.merge.strategies import MergeRequest, PreparedDeltaMerge, PreparedRewrite
+from common.engine.table_fit import TableFit
+from common.errors import SchemaMismatch
+from common.merge.request import MergeRequest
+from common.merge.strategies import PreparedDeltaMerge, PreparedRewrite
+from common.model.disposition import MERGE
 from common.model.position import Position
 from common.operations.empty_table import create_table
 from common.settings.locations import location
 from common.spark.classify import classify
 from common.spark.decode.json import JsonDecoder
-from common.spark.validate.disposition import MERGE
 from tests.support.differences import EVENTS, Combination, as_number, combination
 from tests.support.records import records
 

@@ -7,36 +7,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from common.delta.pruning import condition_of
 from delta.exceptions import ConcurrentAppendException, ConcurrentTransactionException
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.delta.candidate_files import CandidateFiles, find_candidate_files
-from common.delta.lineage import LINEAGE, LINEAGE_TYPE
+from common.delta.lineage import LINEAGE_TYPE
 from common.delta.open_ledger import open_ledger, transaction
-from common.delta.pruning import condition_of
 from common.delta.transaction import DirectTransaction
-from common.engine.accounting import AccountingError
 from common.engine.commit_metrics import outcome
-from common.errors import StateError
+from common.errors import AccountingError, StateError
 from common.merge import find_candidate_files as reach_module
 from common.merge import strategies as ways
 from common.merge.changes import Changes
-from common.merge.delta_merge import merge_spec
-from common.merge.strategies import (
-    MergeRequest,
-    PreparedDeltaMerge,
-    PreparedMerge,
-    PreparedPositionOnly,
-    PreparedRewrite,
-)
+from common.merge.request import MergeRequest, merge_spec
+from common.merge.strategies import PreparedDeltaMerge, PreparedMerge, PreparedPositionOnly, PreparedRewrite
+from common.model.disposition import DELETED
+from common.model.merge_spec import LINEAGE
 from common.model.position import Position
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from common.spark.jvm import java
 from common.spark.small_queries import FEW_ROWS, small_query_conf
-from common.spark.validate.tombstone import DELETED
 from tests.support.bounds import bounds_of
 from tests.support.trial import pipeline
 

@@ -13,12 +13,12 @@ from structlog.testing import capture_logs
 
 from common.drivers.batch_loop import BatchLoop, IdlePolicy
 from common.drivers.run import Run
-from common.drivers.start import start_from_table
 from common.drivers.stream import Stream, Trigger
 from common.engine import batch
-from common.engine.batch import BatchContext, TooManyBadRecords
+from common.engine.context import BatchContext
 from common.engine.run_report import read_report
-from common.errors import StateError
+from common.engine.start import start_from_table
+from common.errors import StateError, TooManyBadRecords
 from common.settings.environment import run_id
 from tests.support.trial import Trial, drained, event, pipeline
 

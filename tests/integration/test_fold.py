@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from common.model.disposition import DISPOSITION, DISPOSITIONS, MERGE
+from common.model.record import RECORD_DDL
 from common.settings.pipeline import POSITION
 from common.spark.deduplicate import deduplicate, deduplicate_arrow
-from common.spark.source import RECORD_DDL
-from common.spark.validate.disposition import DISPOSITION, DISPOSITIONS, MERGE
 from tests.support.kinds import KINDS, NOON
 from tests.support.trial import pipeline
 

@@ -9,8 +9,9 @@ from confluent_kafka import Consumer, Producer
 from pyspark.sql import SparkSession
 
 from common.engine.gaps import gaps_arrow, gaps_in_spark
-from common.kafka.topic import Gaps, TopicClient
-from common.spark.source import RECORD
+from common.kafka.topic import TopicClient
+from common.model.record import RECORD
+from common.rules.gaps import Gaps
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
 

@@ -16,18 +16,19 @@ from structlog.testing import capture_logs
 from common.delta import file_skipping as kernel
 from common.delta.file_skipping import as_kernel_sees, file_of
 from common.delta.open_ledger import open_ledger, transaction
-from common.delta.pruning import Range
 from common.delta.quarantine import Quarantine
 from common.drivers import run
 from common.errors import StateError, UsageError
 from common.merge import find_candidate_files as reach_module
 from common.merge import strategies as ways
 from common.merge.changes import Changes
-from common.merge.strategies import MergeRequest, PreparedDeltaMerge, PreparedRewrite
+from common.merge.request import MergeRequest
+from common.merge.strategies import PreparedDeltaMerge, PreparedRewrite
 from common.model.position import Position
 from common.operations import compaction
 from common.operations.base_load import load_base
 from common.present.quarantine import print_records
+from common.rules.pruning import Range
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from common.spark import overflow as around

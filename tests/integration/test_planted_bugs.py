@@ -13,12 +13,11 @@ from pyspark.sql import functions as F
 
 from common.delta import side_tables
 from common.delta.ledger import Ledger
-from common.drivers.start import Inputs, RunState, start_from_table
 from common.engine import batch
 from common.engine import materialized_batch as questions
-from common.engine.accounting import AccountingError
-from common.engine.commit_metrics import CommitMismatch
 from common.engine.stage_timer import StageTimer
+from common.engine.start import Inputs, RunState, start_from_table
+from common.errors import AccountingError, CommitMismatch
 from common.kafka.topic import TopicClient
 from common.merge import strategies as ways
 from common.merge.delta_merge import newer_condition
@@ -127,7 +126,11 @@ def test_a_bug_in_reading(scene: Scene, accounts: str, bug: Bug, said: str) -> N
         ("with_disposition", with_("_disposition", {0: "quarantined"}), "1 rows have a fate that is not theirs"),
         ("with_disposition", with_("_disposition", {0: "late", 3: "null"}), "1 rows have a fate that is not theirs"),
         ("with_disposition", with_("_disposition", {3: "merge"}), "1 rows have a fate that is not theirs"),
-        ("with_disposition", with_("_disposition", {0: "folded"}), "key id=10, part=b: 0 of its 1 rows are to be merged"),
+        (
+            "with_disposition",
+            with_("_disposition", {0: "folded"}),
+            "key id=10, part=b: 0 of its 1 rows are to be merged",
+        ),
         ("with_disposition", with_("_disposition", {2: "folded"}), "key id=11, part=b: an older row"),
     ],
 )

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from common.delta.pruning import condition_of
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from common.delta.file_skipping import File, FileSkipping
-from common.delta.pruning import MAX_RANGES, PruneBound, condition_of, undeclared_keys
 from common.delta.transaction import DirectTransaction
 from common.engine.run_report import Files, read_report
 from common.errors import ConfigurationError, StateError
+from common.rules.pruning import MAX_RANGES, PruneBound
 from common.spark.expressions import check_expressions
+from common.spark.pruning import undeclared_keys
 from tests.support.bounds import bounds_of, spreads_of
 from tests.support.trial import Trial, event, pipeline, tombstone
 

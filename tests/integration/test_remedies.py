@@ -14,7 +14,7 @@ from delta.tables import DeltaTable
 from common.delta.feed_readers import Reader, Readers
 from common.delta.open_ledger import open_ledger
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.start import resolve_inputs, start_from_table
+from common.engine.start import resolve_inputs, start_from_table
 from common.errors import AlluviumError, BrokerUnreachable, RegistryUnreachable, StateError, TopicMissing
 from common.kafka.topic import TopicClient
 from common.operations.base_load import load_base
@@ -271,7 +271,7 @@ SITUATIONS: list[tuple[str, Situation, tuple[bool, ...]]] = [
     ("common.model.offsets:refuse_vanished", vanished_partition, (True,)),
     ("common.model.offsets:refuse_loss", lost_records, (True,)),
     ("common.model.offsets:refuse_overrun", position_behind_the_end, (True,)),
-    ("common.drivers.resume:refuse_other_topic", recreated_topic, (True,)),
+    ("common.engine.resume:refuse_other_topic", recreated_topic, (True,)),
     ("common.engine.batch:refuse_recreated", recreated_while_running, (True,)),
     ("common.delta.ledger:_refuse_without_position", table_of_a_stranger, (True, True)),
     ("common.delta.ledger:_refuse_without_position", table_of_another_pipeline, (False, True)),

@@ -9,9 +9,7 @@ from pyspark.sql import functions as F
 
 import jobs.alter_table
 from common.delta.quarantine import Selection
-from common.engine.table_fit import SchemaMismatch
-from common.engine.table_keys import UnclearKeys
-from common.errors import TryLater
+from common.errors import SchemaMismatch, TryLater, UnclearKeys
 from common.operations.quarantine import QuarantineTarget, replay
 from common.present.console import print_plan
 from common.settings.pipeline import Pipeline

@@ -2,19 +2,13 @@
 
 from collections.abc import Sequence
 
+from common.delta.pruning import bounds_by, column_types, value_ranges_of
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from common.delta.pruning import (
-    PruneBound,
-    ValueRanges,
-    bounds_by,
-    column_types,
-    ranges_column,
-    ranges_from_json,
-    value_ranges_of,
-)
+from common.rules.pruning import PruneBound, ValueRanges
 from common.settings.pipeline import Pipeline
+from common.spark.pruning import ranges_column, ranges_from_json
 from common.spark.queries import collect_many
 
 

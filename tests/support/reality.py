@@ -14,13 +14,13 @@ from delta.tables import DeltaTable
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 
+from common.delta.empty_commit import commit_empty
 from common.delta.format.log_entry import parse_commit
 from common.delta.ledger import Ledger
-from common.drivers.start import Inputs
 from common.engine import batch, commit
+from common.engine.start import Inputs
 from common.errors import AlluviumError
 from common.kafka.topic import TopicClient
-from common.merge.delta_merge import commit_empty
 from common.operations import rewind as operator
 from common.operations.base_load import load_base
 from common.operations.rewind import Choice, act_on_proposal, at_choice, rewind_choice

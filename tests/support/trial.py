@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from common.delta.open_ledger import open_ledger
 from common.drivers.batch_loop import BatchLoop
-from common.drivers.start import Inputs, RunState, start_from_table
 from common.drivers.stream import Stream, Trigger
+from common.engine.start import Inputs, RunState, start_from_table
 from common.kafka.topic import TopicClient
 from common.model.position import Position
 from common.operations.base_load import load_base

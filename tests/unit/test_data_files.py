@@ -15,9 +15,10 @@ import pytest
 from pyspark.sql import types as T
 
 from common.delta.file_skipping import File
+from common.delta.format.errors import UnsupportedTable
 from common.delta.format.file_stats import statistics_of
 from common.delta.format.parquet_files import MemoryBudget, escaped, rows_of, write_file
-from common.delta.format.table_features import UnsupportedTable, WritableTable, indexed, writable_table
+from common.delta.format.table_features import WritableTable, indexed, writable_table
 from common.merge.driver_rewrite import write
 
 TIME = pa.timestamp("us", tz="UTC")

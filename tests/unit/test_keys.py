@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.errors import UsageError
-from common.merge.delta_merge import merge_latest, merge_spec
+from common.merge.delta_merge import merge_latest
+from common.merge.request import merge_spec
 from common.operations.base_load import load_base
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
@@ -83,7 +84,9 @@ def test_11_equal_canonical_forms_are_one_key_and_others_are_two(
     spark: SparkSession, pairs: list[tuple[tuple[str, str, str], tuple[str, str, str]]]
 ) -> None:
     values = [value(number, key) for number, pair in enumerate(pairs) for key in pair]
-    collected = with_fates_of_json(records(spark, *values), pipeline()).select("_record.offset", "_disposition").collect()
+    collected = (
+        with_fates_of_json(records(spark, *values), pipeline()).select("_record.offset", "_disposition").collect()
+    )
     dispositions = [disposition for _, disposition in sorted(tuple(row) for row in collected)]
     found = {number: tuple(dispositions[2 * number : 2 * number + 2]) for number in range(len(pairs))}
     assert found == {number: expected_fates(*pair) for number, pair in enumerate(pairs)}

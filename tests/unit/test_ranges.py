@@ -2,11 +2,11 @@
 
 import pytest
 
-from common.drivers.resume import is_already_committed
-from common.engine.accounting import AccountingError, check_plan
-from common.errors import StateError
+from common.engine.resume import is_already_committed
+from common.errors import AccountingError, StateError
 from common.model.offsets import Offsets, Plan
 from common.model.position import Position, first_position
+from common.rules.accounting import check_plan
 
 
 def at(offsets: Offsets) -> Position:

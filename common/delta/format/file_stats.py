@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from common.delta.format.table_features import Path
-
+Path = tuple[str, ...]
 # All that Delta keeps of a text.
 TEXT = 32
 GREATEST = "\U0010ffff"

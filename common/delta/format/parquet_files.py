@@ -1,4 +1,4 @@
-"""Data files of a plain table on a disk of this machine: read into memory, and written from it."""
+"""Read and write the data files of a table on a disk of this machine, without Spark."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -10,24 +10,27 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyspark
 
-from common.delta.file_skipping import File
+from common.delta.format.data_file import DataFile
+from common.delta.format.errors import UnsupportedTable
 from common.delta.format.file_stats import statistics_of
-from common.delta.format.table_features import UnsupportedTable, WritableTable
+from common.delta.format.table_features import WritableTable
 from common.rules.compare import ARROW_TYPES
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 # Spark writes these characters of a value otherwise in the name of its folder.
 ESCAPED = {*map(chr, range(0x20)), *"\"#%'*/:=?\\\x7f{[]^"}
-# By its version a reader knows the calendar of the times in a file.
+# Readers take the calendar of the times in a file from the version that it names: Spark's is Gregorian since 3.1.
 SPARK = "org.apache.spark.version"
+GREGORIAN_VERSION = "4.0.2"
+# Where the files of the change feed lie.
+CHANGE_DATA = "_change_data/"
 JULIAN_VERSIONS = (b"1.", b"2.", b"3.0.")
 JULIAN = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
 class MemoryBudget:
-    """For so many bytes of rows, whichever thread reads them: a file of few bytes can hold many times as much."""
+    """Memory budget shared by the reader threads; Parquet expands many times when it is read."""
 
     def __init__(self, most_bytes: int) -> None:
         self._left, self._lock = most_bytes, Lock()
@@ -39,7 +42,7 @@ class MemoryBudget:
                 raise UnsupportedTable("the candidates are larger in memory than in their files")
 
 
-def rows_of(folder: Path, file: File, table: WritableTable, room: MemoryBudget) -> pa.Table:
+def rows_of(folder: Path, file: DataFile, table: WritableTable, budget: MemoryBudget) -> pa.Table:
     """All of its rows, with the columns of the table: what the file does not know yet is null."""
     if urlparse(file.path).scheme or file.path.startswith("/"):
         raise UnsupportedTable(f"{file.path} lies elsewhere")
@@ -49,16 +52,16 @@ def rows_of(folder: Path, file: File, table: WritableTable, room: MemoryBudget) 
         wanted = [name for name in table.in_files.names if name.lower() in known]
         if not set(wanted) <= set(parquet.schema_arrow.names):
             raise UnsupportedTable(f"{file.path} has a column that differs by case")
-        found = in_utc(read_into(room, parquet, wanted), parquet.schema)
-    rows = pa.table([column_of(field, found, file) for field in table.schema], schema=table.schema)
-    room.take(rows.nbytes - found.nbytes)
+        found = in_utc(read_into(budget, parquet, wanted), parquet.schema)
+    rows = pa.table([column_of(field, found, file, table.widened) for field in table.schema], schema=table.schema)
+    budget.take(rows.nbytes - found.nbytes)
     return rows
 
 
-def read_into(room: MemoryBudget, parquet: pq.ParquetFile, columns: list[str]) -> pa.Table:
+def read_into(budget: MemoryBudget, parquet: pq.ParquetFile, columns: list[str]) -> pa.Table:
     batches = []
     for batch in parquet.iter_batches(columns=columns):
-        room.take(batch.nbytes)
+        budget.take(batch.nbytes)
         batches.append(batch)
     return pa.Table.from_batches(batches) if batches else parquet.read(columns=columns)
 
@@ -85,21 +88,24 @@ def type_in_utc(kind: pa.DataType) -> pa.DataType:
     return ARROW_TYPES["timestamp"] if pa.types.is_timestamp(kind) else kind
 
 
-def refuse_other_calendar(file: File, metadata: Mapping[bytes, bytes]) -> None:
+def refuse_other_calendar(file: DataFile, metadata: Mapping[bytes, bytes]) -> None:
     if any(key in metadata for key in JULIAN) or metadata.get(SPARK.encode(), b"").startswith(JULIAN_VERSIONS):
         raise UnsupportedTable(f"{file.path} has times of the Julian calendar")
 
 
-def column_of(field: pa.Field, found: pa.Table, file: File) -> pa.Array | pa.ChunkedArray:
+def column_of(field: pa.Field, found: pa.Table, file: DataFile, widened: frozenset[str]) -> pa.Array | pa.ChunkedArray:
+    """A column of the table: from the log where it partitions the table, and null where the file is older than it."""
     if field.name in file.partition_values:
         value = partition_value(file.partition_values[field.name], field.type)
         return pa.repeat(pa.scalar(value, field.type), found.num_rows)
     if field.name not in found.column_names:
         return pa.nulls(found.num_rows, field.type)
     column = found[field.name]
-    if column.type != field.type:
+    if column.type == field.type:
+        return column
+    if field.name not in widened:
         raise UnsupportedTable(f"column {field.name} is {column.type} in {file.path}")
-    return column
+    return column.cast(field.type)
 
 
 def partition_value(text: str | None, kind: pa.DataType) -> Any:
@@ -113,36 +119,53 @@ def partition_text(value: Any) -> str | None:
     return None if value is None else str(value) or None
 
 
-def write_file(
+def write_data_file(
     folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable
 ) -> dict[str, Any]:
-    """A new file, which nobody knows of before the commit: as the log's entry of it."""
+    """Write a new file, which nobody knows of before the commit. Gives its `add` entry for the log."""
     content = rows.select(table.in_files.names)
-    place = "".join(f"{escaped(name)}={escaped(text)}/" for name, text in partition.items())
-    path = f"{place}part-00000-{uuid4()}.c000.snappy.parquet"
+    entry, count = write_new(folder, f"{partition_folder(partition)}part-", partition, content)
+    return {
+        **entry,
+        "modificationTime": int((folder / unquote(entry["path"])).stat().st_mtime_ns) // 1_000_000,
+        "dataChange": True,
+        "stats": statistics_of(content, table.indexed, count),
+    }
+
+
+def write_feed_file(
+    folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable
+) -> dict[str, Any]:
+    """Write a file of the change feed. Gives its `cdc` entry for the log."""
+    content = rows.drop_columns(list(table.partition_by))
+    entry, _ = write_new(folder, f"{CHANGE_DATA}{partition_folder(partition)}cdc-", partition, content)
+    return {**entry, "dataChange": False}
+
+
+def write_new(
+    folder: Path, prefix: str, partition: Mapping[str, str | None], content: pa.Table
+) -> tuple[dict[str, Any], int]:
+    """Write a Parquet file under a new name. Gives what every entry of it has in common, and its rows."""
+    path = f"{prefix}00000-{uuid4()}.c000.snappy.parquet"
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     try:
         count = write_parquet(content, folder / path)
-        found = (folder / path).stat()
-        statistics = statistics_of(content, table.indexed, count)
+        size = (folder / path).stat().st_size
     except BaseException:
         (folder / path).unlink(missing_ok=True)
         raise
-    return {
-        "path": quote(path, safe="/="),
-        "partitionValues": dict(partition),
-        "size": found.st_size,
-        "modificationTime": found.st_mtime_ns // 1_000_000,
-        "dataChange": True,
-        "stats": statistics,
-    }
+    return {"path": quote(path, safe="/="), "partitionValues": dict(partition), "size": size}, count
+
+
+def partition_folder(partition: Mapping[str, str | None]) -> str:
+    return "".join(f"{escaped(name)}={escaped(text)}/" for name, text in partition.items())
 
 
 def write_parquet(content: pa.Table, path: Path) -> int:
     """Gives how many rows are found in the file then."""
     with pq.ParquetWriter(path, content.schema, compression="snappy", store_schema=False) as writer:
         writer.write_table(content)
-        writer.add_key_value_metadata({SPARK: pyspark.__version__})
+        writer.add_key_value_metadata({SPARK: GREGORIAN_VERSION})
     return int(pq.read_metadata(path).num_rows)
 
 

@@ -15,6 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from common.model.disposition import REASON
+from common.model.record import RECORD
 from common.settings.kinds import is_plain, parse_kind, sql_type
 from common.spark.decode.avro_values import (
     NO_TEXT,
@@ -28,8 +30,7 @@ from common.spark.decode.avro_values import (
 )
 from common.spark.decode.avro_writers import Writer, Writers
 from common.spark.decode.nested import VALUE, WRONG, judged
-from common.spark.source import RECORD
-from common.spark.validate.rejection import REASON, Rejection
+from common.spark.validate.rejection import Rejection
 
 MARKED = "_marked"
 HEADER = "_header"

@@ -17,7 +17,7 @@ from common.registry.subject import AVRO, Registered
 from common.settings.kinds import is_plain, parse_kind
 from common.spark.decode.avro_projection import Projection
 from common.spark.decode.avro_types import branches, is_recursive, meaning, parts, speak, takes
-from common.spark.jvm import java, said
+from common.spark.jvm import java, java_message
 
 # Java's generated classes leave this in a schema: texts would be decoded with question marks for what is not UTF-8.
 AS_JAVA_STRING = "avro.java.string"
@@ -43,7 +43,9 @@ class Reader:
         try:
             schema = parsed(spark, found.text)
         except Py4JJavaError as error:
-            raise ConfigurationError(f"{where} is no Avro schema ({said(error)})", "register it anew") from error
+            raise ConfigurationError(
+                f"{where} is no Avro schema ({java_message(error)})", "register it anew"
+            ) from error
         if schema.getType().getName() != "record":
             raise ConfigurationError(f"{where} is no record", "name a subject whose values are records")
         refuse_unfit(schema, columns, where)
@@ -59,7 +61,7 @@ class Reader:
             writer = parsed(self.spark, found.text)
             return self._incompatible(writer)
         except Py4JJavaError as error:
-            return f"is not usable: {said(error)}"
+            return f"is not usable: {java_message(error)}"
 
     def in_full(self, found: Registered) -> str:
         """The schema as Java writes it: without what JSON lets a writer say in several ways."""

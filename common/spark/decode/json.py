@@ -12,12 +12,12 @@ from functools import cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from common.model.record import RECORD
 from common.settings.kinds import is_plain
 from common.settings.pipeline import Source
 from common.spark.decode.json_nested import nested_columns, nested_scaffold, nested_verdict
 from common.spark.decode.json_values import is_exact, may_become, typed_value
 from common.spark.decode.json_variant import FLAT, JSON, TEXT, at, type_at
-from common.spark.source import RECORD
 from common.spark.validate.rejection import Rejection
 
 # The parser stops after the first value. Inside an array that must end with this mark, nothing can follow unseen. No

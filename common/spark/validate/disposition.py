@@ -7,19 +7,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.kafka.consumer import FURTHEST_MS
+from common.model.disposition import DELETED, DISPOSITION, LATE, MERGE, NULL, QUARANTINED, REASON
+from common.model.record import RECORD
 from common.settings.pipeline import POSITION, Late, Pipeline, seconds
-from common.spark.source import RECORD
-from common.spark.validate.rejection import REASON, Rejection
+from common.spark.validate.rejection import Rejection
 from common.spark.validate.timestamps import is_readable, moment
-from common.spark.validate.tombstone import DELETED
-
-DISPOSITION = "_disposition"
-MERGE = "merge"
-FOLDED = "folded"
-LATE = "late"
-QUARANTINED = "quarantined"
-NULL = "null"
-DISPOSITIONS = (MERGE, FOLDED, LATE, QUARANTINED, NULL)
 
 
 # Columns belong to no table: they are made once for a pipeline, and not, by hundreds of calls, for each of its batches.
@@ -99,7 +91,7 @@ def interval(bound: str) -> Column:
 
 
 def with_disposition(judged: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Adds `_disposition`, by each record alone: what is to be merged may still be folded, common/spark/deduplicate.py."""
+    """Add `_disposition`, by each record alone: what is to be merged may still be folded (rules/deduplicate.py)."""
     return judged.withColumn(DISPOSITION, disposition(pipeline))
 
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-REASON = "_reason"
-MESSAGE = "_message"
+from common.model.disposition import MESSAGE, REASON
+
 REJECTION = "_verdict"
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from common.spark.source import RECORD
+from common.model.disposition import DELETED
+from common.model.record import RECORD
 from common.spark.validate.rejection import Rejection
 
-DELETED = "_deleted"
 BAD_KEY = "BAD_KEY"
 _AS_SENT = "_record_as_sent"
 

@@ -7,11 +7,12 @@ from pyspark.sql import SparkSession
 from common.delta.lock import commit_lock
 from common.delta.open_ledger import open_ledger
 from common.delta.side_tables import delete_uncommitted
-from common.drivers.resume import resume
-from common.engine.batch import BatchContext
+from common.engine.context import BatchContext
+from common.engine.resume import resume
 from common.engine.table_fit import TableFit
 from common.faults import fault_point
 from common.kafka.topic import TopicClient
+from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.offsets import Available
 from common.model.position import Position
 from common.settings.brokers import bootstrap
@@ -31,6 +32,7 @@ class Inputs:
     table: Location
     topic: TopicClient
     check_pruning: bool = False
+    limits: Limits = DEFAULT_LIMITS
 
 
 def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str, *, check_pruning: bool = False) -> Inputs:
@@ -60,7 +62,7 @@ def start_from_table(spark: SparkSession, given: Inputs) -> RunState:
         found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
         fit = TableFit(spark, pipeline, table)
     decoder = decoder_of(spark, pipeline)
-    context = BatchContext(fit, table, topic, found.topic_id, decoder, check_pruning=given.check_pruning)
+    context = BatchContext(fit, table, topic, found.topic_id, decoder, given.limits, check_pruning=given.check_pruning)
     return RunState(context, found.position, found.available)
 
 

@@ -1,0 +1,42 @@
+"""A data file of a table, as the table's log names it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One `add` entry of the log."""
+
+    path: str
+    # By the names that columns have in the files, which are others than the table's where columns are mapped.
+    partition_values: dict[str, str | None]
+    size: int
+    modified: int
+    # None where the log does not tell.
+    rows: int | None
+    has_deletion_vector: bool
+
+    def action(self) -> dict[str, Any]:
+        """The entry itself."""
+        return {
+            "path": self.path,
+            "partitionValues": self.partition_values,
+            "size": self.size,
+            "modificationTime": self.modified,
+            "dataChange": True,
+        }
+
+
+def data_file_of(add: Mapping[str, Any]) -> DataFile:
+    """Read an `add` entry. Delta Kernel has the statistics at hand where it has skipped files by them."""
+    return DataFile(
+        path=add["path"],
+        partition_values=add["partitionValues"],
+        size=add["size"],
+        modified=add["modificationTime"],
+        rows=json.loads(add["stats"]).get("numRecords") if add.get("stats") else None,
+        has_deletion_vector="deletionVector" in add,
+    )

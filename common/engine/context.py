@@ -1,0 +1,46 @@
+"""Everything that a batch needs besides its rows."""
+
+from dataclasses import dataclass
+
+from common.engine.table_fit import TableFit
+from common.errors import StateError
+from common.kafka.topic import TopicClient
+from common.model.limits import DEFAULT_LIMITS, Limits
+from common.model.offsets import Offsets, starting_offsets
+from common.settings.locations import Location
+from common.settings.pipeline import Pipeline
+from common.settings.remedies import new_epoch
+from common.spark.decode.decoder import Decoder
+
+
+@dataclass(frozen=True)
+class BatchContext:
+    """One pipeline between its topic and its table."""
+
+    fit: TableFit
+    table: Location
+    topic: TopicClient
+    topic_id: str
+    decoder: Decoder
+    limits: Limits = DEFAULT_LIMITS
+    check_pruning: bool = False
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline as its file declares it, with the rules of the table besides its own."""
+        return self.fit.pipeline
+
+    def refuse_unreadable(self, start: Offsets) -> None:
+        """Raise the better error where the broker or the topic is the reason of a failed read: it knows the remedy."""
+        self.refuse_recreated()
+        starting_offsets(start, self.topic.available())
+
+    def refuse_recreated(self) -> None:
+        """After the read, so that no record of a topic that was recreated meanwhile passes."""
+        found, _ = self.topic.describe()
+        if found != self.topic_id:
+            raise StateError(
+                f"topic '{self.topic.name}' was recreated while this job ran (its id is {found}, it was "
+                f"{self.topic_id})",
+                f"begin a new epoch on it with {new_epoch('beginning')}",
+            )

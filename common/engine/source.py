@@ -1,0 +1,64 @@
+"""Where the rows of a batch come from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from common.kafka.topic import TopicClient
+from common.model.limits import DEFAULT_LIMITS, Limits
+from common.model.offsets import Plan
+from common.spark.fetched import fetched_dataframe
+from common.spark.small_queries import in_one_task
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """Kafka's rows of a plan, and whether the driver has fetched them: then they are few enough for it to hold."""
+
+    frame: DataFrame
+    is_fetched: bool
+
+
+class Source(Protocol):
+    """Reads the planned records, once."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the rows. In foreachBatch it is a clone, and a MERGE takes its transaction from there."""
+
+    def read(self, planned: Plan) -> ReadRows: ...
+
+
+@dataclass(frozen=True)
+class KafkaSource:
+    """A few records are fetched by the driver; all others Spark reads."""
+
+    spark: SparkSession
+    topic: TopicClient
+    limits: Limits
+    by_spark: Callable[[], DataFrame]
+
+    def read(self, planned: Plan) -> ReadRows:
+        fetched = None
+        if planned.records <= self.limits.fetched_records:
+            fetched = fetched_dataframe(self.spark, self.topic, planned, self.limits)
+        rows = self.by_spark() if fetched is None else fetched
+        return ReadRows(in_one_task(rows, planned, self.limits), fetched is not None)
+
+
+@dataclass(frozen=True)
+class RowsSource:
+    """Rows that are there already."""
+
+    rows: DataFrame
+    limits: Limits = DEFAULT_LIMITS
+    is_fetched: bool = True
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.rows.sparkSession
+
+    def read(self, planned: Plan) -> ReadRows:
+        return ReadRows(in_one_task(self.rows, planned, self.limits), self.is_fetched)

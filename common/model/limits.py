@@ -1,0 +1,40 @@
+"""How much the driver does by itself; above it the cluster does the work."""
+
+from dataclasses import dataclass
+
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """One object, made by the job and passed down: docs/adr/0011-few-records.md has the measurements."""
+
+    # Records of a batch that the driver fetches from Kafka by itself, and plans queries for without precaution.
+    fetched_records: int = 5_000
+    fetched_bytes: int = 16 * MEBIBYTE
+    # Whatever takes longer is not worth the wait: Spark reads it, and knows each of its errors.
+    fetch_seconds: float = 5.0
+    # Rows of the table that such a query may be joined with.
+    small_query_rows: int = 20_000
+    # Rows of a batch that the driver collects as Arrow, by Spark's estimate of their bytes.
+    collected_bytes: int = 256 * MEBIBYTE
+    # Values of an unasked prune column that are divided into ranges; more of them are one range.
+    divided_values: int = 10_000
+    # Candidate files that any strategy but Delta's MERGE rewrites: each of them is opened.
+    candidate_files: int = 2_000
+    candidate_bytes: int = 64 * MEBIBYTE
+    # Candidates that the driver rewrites, by the size of their files, their rows, and their size in memory.
+    rewrite_bytes: int = 8 * MEBIBYTE
+    rewrite_rows: int = 1_500_000
+    rewrite_memory: int = 256 * MEBIBYTE
+    # Candidates that one Spark task rewrites sooner than several would share them out.
+    one_task_bytes: int = 4 * MEBIBYTE
+    # Ranges of offsets around records that Spark cannot read, each a query of its own; and the bytes of these records.
+    overflow_ranges: int = 64
+    overflow_bytes: int = 64 * MEBIBYTE
+    # Attempts at a commit that others are faster than, and the pause before the second one; it doubles.
+    commit_attempts: int = 6
+    first_pause_seconds: float = 0.5
+
+
+DEFAULT_LIMITS = Limits()
