@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from common.drivers import run
-from common.merge import strategies as ways
+from common.model.limits import Limits
 from common.spark.small_queries import INTERPRETED
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry
 from tests.support.broker import Broker
 from tests.support.commands import ROOT, jars
+from tests.support.merges import LIMITS, MERGE
 from tests.support.trial import Trial, load_trial_base
 
 
@@ -54,16 +54,16 @@ def trial(spark: SparkSession, broker: Broker, topic: str, tmp_path: Path, loade
 
 
 @pytest.fixture(params=["fetched", "by spark"])
-def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def reader(request: pytest.FixtureRequest, trial: Trial) -> None:
     """Who reads a few records: the driver's own consumer, or Spark, as it reads many."""
     if request.param == "by spark":
-        monkeypatch.setattr(run, "FEW_RECORDS", 0)
+        trial.limits = Limits(fetched_records=0)
 
 
 @pytest.fixture
-def by_merge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves each batch to Delta's MERGE: no candidate files are known."""
-    monkeypatch.setattr(ways, "reach", lambda *_: None)
+def by_merge(trial: Trial) -> None:
+    """Leaves each batch to Delta's MERGE."""
+    trial.limits = LIMITS[MERGE]
 
 
 @pytest.fixture(scope="session")

@@ -38,8 +38,8 @@ def as_answer(question: str) -> tuple[Column, Column]:
 class ObservedMetrics:
     """Aggregates of rows, computed while the next action computes the rows."""
 
-    def __init__(self) -> None:
-        self._observation = Observation()
+    def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self._observation, self._patience_seconds = Observation(), patience_seconds
 
     def on(self, rows: DataFrame, told: Column) -> DataFrame:
         """Observe aggregates as one text, by `as_json`: to get several values out of the JVM takes several calls."""
@@ -54,8 +54,10 @@ class ObservedMetrics:
         observed = java_observation(self._observation)
         begun = time.monotonic()
         while not observed.future().isCompleted():
-            if time.monotonic() - begun > PATIENCE_SECONDS:
-                raise TryLater(f"Spark has not told within {PATIENCE_SECONDS} s what it has counted", "run it again")
+            if time.monotonic() - begun > self._patience_seconds:
+                raise TryLater(
+                    f"Spark has not told within {self._patience_seconds:g} s what it has counted", "run it again"
+                )
             time.sleep(0.001)
         return cast("JsonRow", json.loads(observed.getAsJava().get(AS_JSON)))
 

@@ -13,6 +13,7 @@ from common.drivers.batch_loop import BatchLoop
 from common.drivers.stream import Stream, Trigger
 from common.engine.run_report import Batch, read_report
 from common.engine.start import Inputs, start_from_table
+from common.model.limits import DEFAULT_LIMITS, Limits
 from common.settings.environment import run_id
 from common.settings.locations import location
 from tests.bench.contenders import DeltaCopy, Place, Sent, Timing, timed, tuned_session
@@ -71,12 +72,12 @@ class Ours:
     in_jvm = True
     table: DeltaCopy
 
-    def __init__(self, mode: Mode) -> None:
-        self.name, self._mode = f"ours-{mode}", mode
+    def __init__(self, mode: Mode, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.name, self._mode, self._limits = f"ours-{mode}", mode, limits
 
     def prepare(self, place: Place) -> None:
         self.table = DeltaCopy(place, self.name)
-        inputs = Inputs(place.pipeline, location(str(self.table.path)), place.topic)
+        inputs = Inputs(place.pipeline, location(str(self.table.path)), place.topic, limits=self._limits)
         self._engine = Engine(place.spark, inputs, place.folder / f"{self.name}-reports")
         if self._mode == "batch":
             self._loop = self._engine.loop()

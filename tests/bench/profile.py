@@ -20,10 +20,11 @@ from py4j.clientserver import ClientServerConnection
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as SparkFrame
 
-from common.drivers import run
-from common.engine.materialized_batch import materialize_read
+from common.engine import source
+from common.engine.materialized_batch import MaterializedBatch, materialize
 from common.kafka.topic import TopicClient
-from common.merge import strategies as ways
+from common.merge import driver_rewrite
+from common.model.limits import DEFAULT_LIMITS
 from common.spark.classify import classify
 from common.spark.decode.factory import decoder_of
 from common.spark.source import as_records, read_range
@@ -43,9 +44,9 @@ WARM_UPS, ROUNDS = 15, 15
 MANY_RECORDS, MANY_WARM_UPS, MANY_ROUNDS = 100_000, 6, 7
 # Functions of ours or of PySpark's, as a whole.
 WHOLE = {
-    "the records fetched, and given to Spark": (run, "fetched_dataframe"),
+    "the records fetched, and given to Spark": (source, "fetched_dataframe"),
     "the query that decodes and judges, and its rows to Python": (SparkFrame, "toArrow"),
-    "the candidates read, joined and written by Arrow": (ways, "merge_by_hand"),
+    "the candidates read, joined and written by Arrow": (driver_rewrite, "rewrite_files"),
 }
 # Calls that a reader knows by another name; all that are not among these are the rest.
 STEPS = {
@@ -161,15 +162,18 @@ def steps_of_many(stage: Stage, topic: TopicClient, sent: Sent) -> Mapping[str, 
         return read_range(spark, topic, sent.planned)
 
     def judged() -> DataFrame:
-        return classify(rows(), declared, decoder)
+        return classify(as_records(rows()), declared, decoder)
+
+    def settled() -> MaterializedBatch:
+        return materialize(judged(), declared, DEFAULT_LIMITS, is_fetched=False).deduplicate()
 
     return {
         "Kafka's records": lambda: computed(rows()),
         "decoded strictly": lambda: computed(decoder.with_event(as_records(rows()))),
         "judged": lambda: computed(judged()),
         "materialised": lambda: judged().localCheckpoint(),
-        "held by the driver, and folded": lambda: materialize_read(judged(), declared),
-        "accounted for": lambda: materialize_read(judged(), declared).stats(),
+        "held by the driver, and folded": settled,
+        "accounted for": lambda: settled().stats(),
         "beside them, decoded by from_json": lambda: computed(decoded(spark, topic, sent.planned)),
     }
 

@@ -8,14 +8,14 @@ docs/bench/settings.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 from unittest.mock import patch
 
 import click
 
-from common.delta import candidate_files as find_candidate_files
+from common.model.limits import DEFAULT_LIMITS, Limits
 from common.spark import small_queries as few
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
 from tests.bench.cells import Base, Cell
@@ -26,6 +26,12 @@ from tests.bench.statistics import paired_ratio, spread
 
 Way = Literal["hand", "direct", "merge"]
 WAYS: tuple[Way, ...] = ("hand", "direct", "merge")
+# By which the strategies before it decline.
+LIMITS = {
+    "hand": DEFAULT_LIMITS,
+    "direct": Limits(rewrite_bytes=-1),
+    "merge": Limits(candidate_files=-1, candidate_bytes=-1),
+}
 AS_IT_IS = "as it is"
 INTRODUCTION = """\
 # What each setting is worth
@@ -69,8 +75,8 @@ class Changed(Ours):
     """The engine in batch mode, with one thing changed, by one way."""
 
     def __init__(self, name: str, change: Otherwise, way: Way) -> None:
-        super().__init__("batch")
-        self.name, self._change, self._way = name, change, way
+        super().__init__("batch", LIMITS[way])
+        self.name, self._change = name, change
 
     def prepare(self, place: Place) -> None:
         super().prepare(place)
@@ -84,11 +90,7 @@ class Changed(Ours):
 
     @contextmanager
     def _done_otherwise(self) -> Iterator[None]:
-        refused = {"hand": (), "direct": ("BY_HAND_BYTES",), "merge": ("BY_HAND_BYTES", "REWRITE_BYTES")}[self._way]
-        with ExitStack() as patches:
-            patches.enter_context(patch.dict(few.SETTINGS, self._change.for_few))
-            for limit in refused:
-                patches.enter_context(patch.object(find_candidate_files, limit, -1))
+        with patch.dict(few.SETTINGS, self._change.for_few):
             yield
 
 

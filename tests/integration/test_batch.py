@@ -19,7 +19,7 @@ from common.delta.lock import job_lock
 from common.delta.open_ledger import transaction
 from common.engine import commit
 from common.errors import ConfigurationError, StateError, UsageError
-from common.merge import strategies as ways
+from common.merge import delta_merge
 from common.operations import base_load
 from common.operations.base_load import load_base
 from common.operations.empty_table import create_table
@@ -70,14 +70,14 @@ def test_a_commit_that_fails_leaves_nothing_beside_the_table(trial: Trial, monke
 def meeting(trial: Trial, folder: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> Rival:
     """Somebody else's commit in the midst of this trial's first MERGE."""
     rival = Rival(folder / "rival", act)
-    real = ways.merge_latest
+    real = delta_merge.merge_changes
     attempts: list[int] = []
 
-    def merge_latest(table: DeltaTable, changes: DataFrame, *given: Any) -> None:
+    def merge_changes(table: DeltaTable, changes: DataFrame, *given: Any) -> None:
         attempts.append(1)
         real(table, rival.meets(changes) if len(attempts) == 1 else changes, *given)
 
-    monkeypatch.setattr(ways, "merge_latest", merge_latest)
+    monkeypatch.setattr(delta_merge, "merge_changes", merge_changes)
     return rival
 
 
@@ -107,12 +107,12 @@ def test_30_the_retries_have_an_end(trial: Trial, monkeypatch: pytest.MonkeyPatc
         raise ConcurrentAppendException("a file was added")
 
     attempts: list[int] = []
-    monkeypatch.setattr(ways, "merge_latest", conflict)
-    monkeypatch.setattr(commit, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(delta_merge, "merge_changes", conflict)
+    trial.limits = replace(trial.limits, first_pause_seconds=0.001)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), (b"x", b"not json")], partition=0)
     with pytest.raises(ConcurrentAppendException):
         trial.run("batch")
-    assert len(attempts) == commit.ATTEMPTS
+    assert len(attempts) == trial.limits.commit_attempts
     assert (trial.version(), trial.quarantined()) == (0, [])
 
 

@@ -12,6 +12,7 @@ from common.drivers.stream import Stream, Trigger
 from common.engine import batch
 from common.errors import BrokerUnreachable
 from common.kafka.topic import TopicClient
+from common.model.limits import Limits
 from common.spark import source as reading
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
@@ -117,7 +118,7 @@ def test_36_a_broker_killed_in_the_midst_of_a_batch(
     """The rows are read and nothing is written: without the broker nobody can say that they are all."""
     trial = impatient
     with monkeypatch.context() as patched:
-        patched.setattr(batch, "read_once", hooked(batch.read_once, nothing, lambda _: kafka.kill()))
+        patched.setattr(batch, "validate_batch", hooked(batch.validate_batch, nothing, lambda _: kafka.kill()))
         with pytest.raises(BrokerUnreachable):
             follow(trial, "batch")
     assert not kafka.running
@@ -132,7 +133,7 @@ def test_36_a_broker_that_sleeps_is_waited_for(
     impatient: Trial, kafka: Kafka, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     trial, asleep = impatient, []
-    monkeypatch.setattr(drivers, "FEW_RECORDS", 0)  # The driver's consumer would have read before it sleeps.
+    trial.limits = Limits(fetched_records=0)  # The driver's consumer would have read before it sleeps.
     monkeypatch.setattr(reading, "WAIT_SECONDS", 30.0)
     trial.patience_seconds = 30.0
 
@@ -154,7 +155,7 @@ def test_36_a_broker_that_sleeps_too_long_is_given_up(
     impatient: Trial, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trial = impatient
-    monkeypatch.setattr(drivers, "FEW_RECORDS", 0)
+    trial.limits = Limits(fetched_records=0)
 
     def sleep_at_second(number: int) -> None:
         if number == 2:

@@ -11,61 +11,54 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from common.delta.pruning import bounds_by
 from pyspark.sql import SparkSession
 
 import jobs.alter_table
-from common.delta import candidate_files as find_candidate_files
-from common.delta.open_ledger import open_ledger, transaction
 from common.engine.changes import changes_of
-from common.engine.commit_metrics import Outcome, outcome
-from common.engine.materialized_batch import materialize_fetched
+from common.engine.commit_metrics import Outcome
+from common.engine.materialized_batch import materialize
 from common.engine.table_fit import TableFit
 from common.errors import SchemaMismatch
 from common.merge.request import MergeRequest
-from common.merge.strategies import PreparedDeltaMerge, PreparedRewrite
+from common.merge.strategies import choose_strategy
 from common.model.disposition import MERGE
+from common.model.limits import Limits
 from common.model.position import Position
 from common.operations.empty_table import create_table
+from common.rules.pruning import prune_bounds
 from common.settings.locations import location
 from common.spark.classify import classify
 from common.spark.decode.json import JsonDecoder
+from common.spark.source import as_records
 from tests.support.differences import EVENTS, Combination, as_number, combination
+from tests.support.merges import LIMITS, committed
 from tests.support.records import records
 
-WAYS = ("by hand", "by one job", "by merge")
 SHORT, LONG = range(6), range(6, 320)
 MOST_REMEDIES = 12
 
 
 @pytest.mark.parametrize("number", SHORT)
-def test_39_a_pair_that_differs_fits_or_is_mended(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    settle_each_way(spark, tmp_path, monkeypatch, combination(number))
+def test_39_a_pair_that_differs_fits_or_is_mended(spark: SparkSession, tmp_path: Path, number: int) -> None:
+    settle_each_way(spark, tmp_path, combination(number))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", LONG)
-def test_39_many_pairs_that_differ_fit_or_are_mended(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    settle_each_way(spark, tmp_path, monkeypatch, combination(number))
+def test_39_many_pairs_that_differ_fit_or_are_mended(spark: SparkSession, tmp_path: Path, number: int) -> None:
+    settle_each_way(spark, tmp_path, combination(number))
 
 
-def settle_each_way(spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch, pair: Combination) -> None:
+def settle_each_way(spark: SparkSession, folder: Path, pair: Combination) -> None:
     path = folder / "table"
     pair.create(spark, str(path))
     path, fit = mended(spark, pair, path)
     fit.apply(spark)
-    for way in WAYS:
+    for way, limits in LIMITS.items():
         copy = folder / way.replace(" ", "_")
         shutil.copytree(path, copy)
         before = row_ids(spark, copy, pair)
-        with monkeypatch.context() as forced:
-            if way == "by one job":
-                forced.setattr(find_candidate_files, "BY_HAND_BYTES", -1)
-            done = settled(spark, pair, copy, bounded=way != "by merge")
+        done = settled(spark, pair, copy, limits)
         assert done == expected_outcome(pair), way
         assert rows_of(spark, copy, pair) == pair.expected(), way
         check_identity(spark, copy, pair)
@@ -110,23 +103,20 @@ def note_altered(clauses: str, pair: Combination) -> None:
             pair.not_null.remove(name)
 
 
-def settled(spark: SparkSession, pair: Combination, path: Path, *, bounded: bool) -> Outcome:
+def settled(spark: SparkSession, pair: Combination, path: Path, limits: Limits) -> Outcome:
     """One batch from bytes to the commit, as the engine does it for a few records."""
     table = location(str(path))
     fit = TableFit(spark, pair.pipeline(), table)
     declared = fit.pipeline
     after = Position("trial", 1, 1, "t", "id", {0: 1}, "run")
-    judged = classify(records(spark, *pair.messages()), declared, JsonDecoder.of(declared.source))
-    read = materialize_fetched(judged, declared)
-    stats = read.stats()
-    bounds = bounds_by(stats.value_ranges, stats.kinds, declared) if bounded else []
+    classified = classify(as_records(records(spark, *pair.messages())), declared, JsonDecoder.of(declared.source))
+    batch = materialize(classified, declared, limits, is_fetched=True).deduplicate()
+    stats = batch.stats()
+    bounds = prune_bounds(stats.value_ranges, stats.types, declared.target.keys, deletes=declared.deletes)
     to_merge = sum(each.dispositions[MERGE] for each in stats.tally.values())
-    way = MergeRequest(spark, table, declared, changes_of(read, declared, after), to_merge, bounds, after).prepare()
-    assert isinstance(way, (PreparedRewrite, PreparedDeltaMerge))
-    with transaction(spark, after):
-        way.commit(after)
-    metrics = open_ledger(spark, table.uri, "trial").metrics(after)
-    return outcome(metrics, superseded=way.forecast.superseded, absent=way.forecast.absent)
+    changes = changes_of(batch, declared, after)
+    request = MergeRequest(spark, table, declared, changes, to_merge, bounds, after, limits)
+    return committed(request, choose_strategy(request))
 
 
 def expected_outcome(pair: Combination) -> Outcome:

@@ -17,8 +17,10 @@ from common.drivers.stream import Stream, Trigger
 from common.engine import batch
 from common.engine.context import BatchContext
 from common.engine.run_report import read_report
+from common.engine.source import ReadRows
 from common.engine.start import start_from_table
 from common.errors import StateError, TooManyBadRecords
+from common.model.offsets import Plan
 from common.settings.environment import run_id
 from tests.support.trial import Trial, drained, event, pipeline
 
@@ -202,13 +204,13 @@ def test_07_a_batch_ends_where_it_was_planned_to(trial: Trial, monkeypatch: pyte
     """`latest` would be another offset in each of the two actions."""
     counted: list[int] = []
 
-    def read_once(judged: DataFrame, *given: Any) -> DataFrame:
-        counted.append(judged.count())
+    def validate_batch(context: BatchContext, planned: Plan, rows: ReadRows, events: DataFrame) -> Any:
+        counted.append(rows.frame.count())
         trial.broker.produce(trial.topic, [event(4, "b", 4.0)], partition=0)
-        return materialised(judged, *given)
+        return validated(context, planned, rows, events)
 
-    materialised = batch.read_once
-    monkeypatch.setattr(batch, "read_once", read_once)
+    validated = batch.validate_batch
+    monkeypatch.setattr(batch, "validate_batch", validate_batch)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
     assert trial.run(mode).offsets[0] == 1
     assert counted == [1]

@@ -8,10 +8,11 @@ from confluent_kafka import KafkaError
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from common.drivers import run
+from common.engine import source
 from common.errors import StateError
 from common.kafka import consumer as fetch
 from common.kafka.topic import TopicClient
+from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.offsets import Plan
 from common.spark.fetched import fetched_dataframe
 from common.spark.source import as_records, read_range
@@ -28,7 +29,7 @@ def planned(topic: TopicClient) -> Plan:
 
 
 def assert_same_rows(spark: SparkSession, topic: TopicClient, plan: Plan) -> int:
-    rows = fetched_dataframe(spark, topic, plan)
+    rows = fetched_dataframe(spark, topic, plan, DEFAULT_LIMITS)
     assert rows is not None
     assert_df_equality(as_records(rows), as_records(read_range(spark, topic, plan)), ignore_row_order=True)
     return rows.count()
@@ -69,10 +70,8 @@ def test_compressed_records_are_fetched(spark: SparkSession, broker: Broker, top
 
 
 @pytest.mark.parametrize("mode", ["batch", "stream"])
-def test_29_what_is_too_large_for_the_driver_is_read_by_spark(
-    trial: Trial, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetch, "MAX_BYTES", 100)
+def test_29_what_is_too_large_for_the_driver_is_read_by_spark(trial: Trial, mode: str) -> None:
+    trial.limits = Limits(fetched_bytes=100)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), event(4, "b", 4.0)], partition=0)
     with capture_logs() as logs:
         assert trial.run(mode).offsets[0] == 2
@@ -83,9 +82,9 @@ def test_29_what_is_too_large_for_the_driver_is_read_by_spark(
 @pytest.mark.parametrize("mode", ["batch", "stream"])
 def test_a_few_are_fetched_and_many_are_not(trial: Trial, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched = []
-    monkeypatch.setattr(run, "FEW_RECORDS", 2)
+    trial.limits = Limits(fetched_records=2)
     monkeypatch.setattr(
-        run, "fetched_dataframe", lambda *given: fetched.append(given[2].records) or fetched_dataframe(*given)
+        source, "fetched_dataframe", lambda *given: fetched.append(given[2].records) or fetched_dataframe(*given)
     )
     for first, count in ((10, 2), (20, 3)):
         trial.broker.produce(trial.topic, [event(first + each, "b", 0.0) for each in range(count)], partition=0)
@@ -105,12 +104,12 @@ def test_04_what_is_gone_is_no_fetch_and_spark_has_the_error(trial: Trial, broke
     assert trial.rows() == BASE
 
 
-def test_records_behind_the_plan_do_not_keep_a_fetch_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_behind_the_plan_do_not_keep_a_fetch_alive() -> None:
     """Of one partition they come for ever; the leader of the other one is away."""
-    monkeypatch.setattr(fetch, "PATIENCE_SECONDS", 0.05)
+    limits = Limits(fetch_seconds=0.05)
     behind = SimpleNamespace(partition=lambda: 0, offset=lambda: 7, error=lambda: None)
     consumer = SimpleNamespace(assign=lambda _: None, unassign=lambda: None, poll=lambda _: behind)
-    assert fetch.Fetcher("t", lambda: consumer).fetch(Plan({0: 7, 1: 0}, {0: 7, 1: 1})) is None  # type: ignore[arg-type,return-value]
+    assert fetch.Fetcher("t", lambda: consumer).fetch(Plan({0: 7, 1: 0}, {0: 7, 1: 1}), limits) is None  # type: ignore[arg-type,return-value]
 
 
 def test_a_group_that_is_refused_is_not_asked_for_again() -> None:
@@ -125,8 +124,8 @@ def test_a_group_that_is_refused_is_not_asked_for_again() -> None:
         )
 
     fetcher = fetch.Fetcher("t", new_consumer)  # type: ignore[arg-type]
-    assert fetcher.fetch(Plan({0: 0}, {0: 1})) is None
-    assert fetcher.fetch(Plan({0: 0}, {0: 1})) is None
+    assert fetcher.fetch(Plan({0: 0}, {0: 1}), DEFAULT_LIMITS) is None
+    assert fetcher.fetch(Plan({0: 0}, {0: 1}), DEFAULT_LIMITS) is None
     assert (made, closed) == ([1], [1])
 
 
@@ -138,8 +137,8 @@ def test_delta_still_writes_its_checksums(trial: Trial) -> None:
     assert (trial.table.local / "_delta_log" / f"{trial.version():020d}.crc").exists()
 
 
-def test_36_a_broker_that_is_slow_is_left_to_spark(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "PATIENCE_SECONDS", 0.0)
+def test_36_a_broker_that_is_slow_is_left_to_spark(trial: Trial) -> None:
+    trial.limits = Limits(fetch_seconds=0.0)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
     with capture_logs() as logs:
         trial.run("batch")

@@ -8,10 +8,11 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from pyspark.sql import SparkSession
 
-from common.engine.gaps import gaps_arrow, gaps_in_spark
 from common.kafka.topic import TopicClient
 from common.model.record import RECORD
+from common.rules import gaps as rule
 from common.rules.gaps import Gaps
+from common.spark import gaps as query
 from tests.support.broker import Broker
 from tests.support.trial import Trial, event
 
@@ -24,7 +25,7 @@ PARTITIONS: dict[int, tuple[tuple[int, int], list[int], list[tuple[int, int]]]] 
 }
 
 
-@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("arrow", [True, False])
 def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, arrow: bool) -> None:
     places = [
         {RECORD: {"partition": partition, "offset": offset}}
@@ -33,9 +34,11 @@ def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, ar
     ]
     ranges = {partition: ends for partition, (ends, _, _) in PARTITIONS.items()}
     if arrow:
-        found = gaps_arrow(pa.Table.from_pylist(places), ranges)
+        found = rule.find_gaps(pa.Table.from_pylist(places), ranges)
     else:
-        found = gaps_in_spark(spark.createDataFrame(places, f"{RECORD} struct<partition: int, offset: bigint>"), ranges)
+        found = query.find_gaps(
+            spark.createDataFrame(places, f"{RECORD} struct<partition: int, offset: bigint>"), ranges
+        )
     assert found == {partition: gaps for partition, (_, _, gaps) in PARTITIONS.items()}
 
 

@@ -10,30 +10,25 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as T
 from structlog.testing import capture_logs
 
-from common.delta import file_skipping as kernel
-from common.delta.file_skipping import as_kernel_sees, file_of
-from common.delta.open_ledger import open_ledger, transaction
+from common.delta import file_skipping
+from common.delta.file_skipping import as_kernel_sees
+from common.delta.format.data_file import data_file_of
+from common.delta.open_ledger import open_ledger
 from common.delta.quarantine import Quarantine
-from common.drivers import run
 from common.errors import StateError, UsageError
-from common.merge import find_candidate_files as reach_module
-from common.merge import strategies as ways
-from common.merge.changes import Changes
-from common.merge.request import MergeRequest
-from common.merge.strategies import PreparedDeltaMerge, PreparedRewrite
-from common.model.position import Position
+from common.merge.strategies import choose_strategy
+from common.model.limits import Limits
 from common.operations import compaction
 from common.operations.base_load import load_base
 from common.present.quarantine import print_records
 from common.rules.pruning import Range
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
-from common.spark import overflow as around
 from common.spark.session import settings
-from tests.support.bounds import bounds_of
+from tests.support.merges import DRIVER, SPARK, committed, merged_by, only, request_of
+from tests.support.merges import MERGE as DELTA_MERGE
 from tests.support.shares import first_each_time
 from tests.support.trial import Trial, event, pipeline, tombstone
 
@@ -45,25 +40,15 @@ SCHEMA = "id bigint, part string, degrees double"
 SUBSTITUTE = "spark.sql.variable.substitute"
 
 
-@pytest.fixture(params=["by hand", "by spark", "by merge"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Who rewrites the candidates; nobody else may."""
-    if request.param == "by hand":
-        monkeypatch.setattr(ways, "made_by_spark", None)
-    if request.param != "by hand":
-        monkeypatch.setattr(reach_module, "BY_HAND_BYTES", -1)
-    if request.param == "by merge":
-        monkeypatch.setattr(reach_module, "REWRITE_BYTES", -1)
+@pytest.fixture(params=[DRIVER, SPARK, DELTA_MERGE])
+def way(request: pytest.FixtureRequest) -> str:
+    """The strategy that merges; no other may."""
     return str(request.param)
 
 
 def keyed(kind: str, **target: Any) -> Pipeline:
     declared = {"keys": ["k"], "partition_by": [], "prune_by": ["k"]} | target
     return pipeline("t", source={"columns": {"k": kind, "n": "bigint"}}, target=declared)
-
-
-def stamped(seq: int) -> Position:
-    return Position("trial", 1, seq, "t", "id", {0: seq}, "run")
 
 
 def rows_of(spark: SparkSession, kind: pa.DataType, values: list[Any], number: int) -> DataFrame:
@@ -79,13 +64,7 @@ def one_file_each(spark: SparkSession, path: Path, kind: pa.DataType, values: li
 
 def merged(spark: SparkSession, path: Path, declared: Pipeline, changes: DataFrame, way: str) -> list[Any]:
     """The numbers of the table after a batch that has a candidate for each of its keys."""
-    stamp = stamped(1)
-    given = Changes(changes.schema, lambda: changes, changes.toArrow())
-    bounds = bounds_of(changes, declared)
-    with transaction(spark, stamp):
-        found = MergeRequest(spark, location(str(path)), declared, given, changes.count(), bounds, stamp).prepare()
-        assert isinstance(found, PreparedDeltaMerge if way == "by merge" else PreparedRewrite)
-        found.commit(stamp)
+    merged_by(way, request_of(changes, path, declared))
     return sorted(row["n"] for row in spark.read.format("delta").load(str(path)).select("n").collect())
 
 
@@ -101,17 +80,12 @@ def test_42_early_and_late_days_are_found_in_every_way(
     assert merged(spark, tmp_path, declared, rows_of(spark, kind, values, 2), way) == [2] * len(values)
 
 
-def test_early_and_late_days_are_counted_where_a_newer_row_keeps_them_out(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_early_and_late_days_are_counted_where_a_newer_row_keeps_them_out(spark: SparkSession, tmp_path: Path) -> None:
     """Beside the MERGE a query with the same bounds counts them, by filters of Parquet."""
-    monkeypatch.setattr(reach_module, "REWRITE_BYTES", -1)
     one_file_each(spark, tmp_path, pa.date32(), DAYS, [])
     changes, declared = rows_of(spark, pa.date32(), DAYS, 0), keyed("date", sequence="n")
-    given = Changes(changes.schema, lambda: changes, changes.toArrow())
-    bounds = bounds_of(changes, declared)
-    found = MergeRequest(spark, location(str(tmp_path)), declared, given, len(DAYS), bounds, stamped(1)).prepare()
-    assert (found.forecast.candidates, found.forecast.superseded) == (len(DAYS), len(DAYS))
+    forecast = choose_strategy(request_of(changes, tmp_path, declared), only(DELTA_MERGE)).prepared.forecast
+    assert (forecast.candidates, forecast.superseded) == (len(DAYS), len(DAYS))
 
 
 def test_a_widened_span_holds_every_file_that_the_span_itself_holds() -> None:
@@ -124,7 +98,7 @@ def test_a_widened_span_holds_every_file_that_the_span_itself_holds() -> None:
 
     for first in days:
         for last in range(first, days[-1] + 1):
-            seen = as_kernel_sees(Range(first, last), T.DateType())
+            seen = as_kernel_sees(Range(first, last), "date")
             for least in range(days[0], last + 1):
                 # The least that can be: the greatest date of a file that begins at `least` and reaches the span.
                 greatest = max(least, first)
@@ -267,7 +241,12 @@ def test_a_table_with_a_value_that_kernel_cannot_read_is_merged_by_delta(
     one_file_each(spark, tmp_path, pa.date32(), DAYS, by)
     with capture_logs() as logs:
         changes = rows_of(spark, pa.date32(), DAYS, 2)
-        assert merged(spark, tmp_path, keyed("date", partition_by=by), changes, "by merge") == [1, *[2] * len(DAYS)]
+        request = request_of(changes, tmp_path, keyed("date", partition_by=by))
+        chosen = choose_strategy(request)
+        committed(request, chosen)
+    assert chosen.strategy == DELTA_MERGE
+    numbers = spark.read.format("delta").load(str(tmp_path)).select("n").collect()
+    assert sorted(row["n"] for row in numbers) == [1, *[2] * len(DAYS)]
     assert [line["event"] for line in logs] == ["Delta Kernel cannot tell the candidate files of this table"]
 
 
@@ -278,10 +257,11 @@ def test_candidates_are_counted_up_to_the_limit_only(
     keys = [f"key {number}" for number in range(5)]
     one_file_each(spark, tmp_path, pa.string(), keys, [])
     told = []
-    monkeypatch.setattr(kernel, "file_of", lambda add: told.append(add["path"]) or file_of(add))
-    monkeypatch.setattr(reach_module, "REWRITE_FILES", 3)
+    monkeypatch.setattr(file_skipping, "data_file_of", lambda add: told.append(add["path"]) or data_file_of(add))
     changes = rows_of(spark, pa.string(), keys, 2)
-    assert merged(spark, tmp_path, keyed("string"), changes, "by merge") == [2] * len(keys)
+    chosen = choose_strategy(request_of(changes, tmp_path, keyed("string"), limits=Limits(candidate_files=3)))
+    assert chosen.strategy == DELTA_MERGE
+    assert "there are at least 4 candidate files" in chosen.declined[DRIVER]
     assert len(told) == 4
 
 
@@ -330,10 +310,9 @@ def test_a_record_of_a_far_future_is_neither_late_nor_not(
 
 
 def test_too_many_records_of_a_far_future_are_named_with_a_remedy_that_works(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch
+    trial: Trial,
 ) -> None:
-    monkeypatch.setattr(run, "FEW_RECORDS", 0)
-    monkeypatch.setattr(around, "MOST_RANGES", 2)
+    trial.limits = Limits(fetched_records=0, overflow_ranges=2)
     with_far_times(trial)
     with pytest.raises(StateError, match=r"partition 0, offset 1: .* timestamp 10000000000000000 ms") as refused:
         trial.run("batch")

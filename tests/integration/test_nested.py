@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from structlog.testing import capture_logs
 
 from common.delta.quarantine import Selection
 from common.delta.side_tables import WAITING
+from common.engine.run_report import read_report
 from common.errors import UsageError
-from common.merge import strategies as ways
 from common.operations.base_load import load_base
 from common.operations.create_table import create_or_compare
 from common.operations.quarantine import QuarantineTarget, replay
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from tests.support.merges import DRIVER, LIMITS, MERGE, SPARK
 from tests.support.trial import Trial, pipeline
 
 COLUMNS = {
@@ -34,9 +34,9 @@ SEEN = "2020-01-05T10:00:00Z"
 NEW = '"seen":"2999-01-05T10:00Z"'
 # Whether a variant is among the columns and what to prune by decide who writes a batch.
 WAYS: dict[str, tuple[dict[str, str], list[str]]] = {
-    "the driver": ({}, ["id"]),
-    "a job of Spark": ({"any": "variant"}, ["id"]),
-    "the merge of Delta": ({"any": "variant"}, []),
+    DRIVER: ({}, ["id"]),
+    SPARK: ({"any": "variant"}, ["id"]),
+    MERGE: ({"any": "variant"}, []),
 }
 
 
@@ -65,9 +65,8 @@ def test_nested_columns_are_the_same_in_every_way_to_commit(
     trial: Trial, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Inserted, updated, late, turned away and replayed; the first run is a batch loop, the second a stream."""
-    met = watched(monkeypatch)
-    if way == "the merge of Delta":
-        monkeypatch.setattr(ways, "reach", lambda *_: None)
+    monkeypatch.setenv("ALLUVIUM_REPORT_DIR", str(tmp_path / "reports"))
+    trial.limits = LIMITS[MERGE] if way == MERGE else trial.limits
     trial.pipeline = declared(trial.topic, way, quality=FEW)
     trial.table = location(str(tmp_path / "nested"))
     create_or_compare(trial.spark, trial.pipeline, trial.table, dry_run=False)
@@ -81,14 +80,13 @@ def test_nested_columns_are_the_same_in_every_way_to_commit(
         value(5, f'"seen":"{SEEN}"', '"tags":[]', '"raw":"x"', '"any":null'),
     ]
     trial.broker.produce(trial.topic, first, partition=0)
-    with capture_logs() as logs:
-        trial.run("batch")
-        trial.broker.produce(
-            trial.topic, [value(1, NEW, '"prices":{}', '"raw":[ ]', '"any":{}'), value(6, NEW)], partition=0
-        )
-        trial.run("stream")
-    assert [line for line in logs if "Spark writes" in line["event"] and way == "the driver"] == []
-    assert met == {way}
+    trial.run("batch")
+    assert strategies(tmp_path / "reports") == {way}
+    trial.broker.produce(
+        trial.topic, [value(1, NEW, '"prices":{}', '"raw":[ ]', '"any":{}'), value(6, NEW)], partition=0
+    )
+    trial.run("stream")
+    assert strategies(tmp_path / "reports") == {way}
 
     rows = stored(trial)
     assert sorted(rows) == [1, 2, 6]
@@ -114,28 +112,15 @@ def test_nested_columns_are_the_same_in_every_way_to_commit(
     assert (rows[3]["tags"], rows[3].get("any", '{"a":{}}')) == (["a", "b", "c"], '{"a":{}}')
 
 
-def watched(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Who has written the batches."""
-    met: set[str] = set()
-    for name, who in (
-        ("merge_by_hand", "the driver"),
-        ("made_by_spark", "a job of Spark"),
-        ("merge_latest", "the merge of Delta"),
-    ):
-        real = getattr(ways, name)
-
-        def noted(*given: Any, real: Any = real, who: str = who, **named: Any) -> Any:
-            found = real(*given, **named)
-            met.add(who)
-            return found
-
-        monkeypatch.setattr(ways, name, noted)
-    return met
+def strategies(folder: Path) -> set[str]:
+    """By which the last run has merged its batches."""
+    (report,) = [read_report(path) for path in folder.glob("*.json")]
+    return {batch.strategy for batch in report.last_batches}
 
 
 def test_a_base_load_takes_nested_columns_as_they_are_declared(spark: SparkSession, tmp_path: Path) -> None:
     """By names and not by their order; a json column is JSON."""
-    wanted = declared("t", "a job of Spark").model_copy(update={"late": None})
+    wanted = declared("t", SPARK).model_copy(update={"late": None})
     rows = spark.sql(
         """SELECT CAST(1 AS bigint) AS id, timestamp'2023-01-05 10:00:00' AS seen, array('é', NULL) AS tags,
         map('k', CAST(1.5 AS decimal(6,2))) AS prices, array(named_struct('sku', 's', 'days', array(date'2023-01-05')))

@@ -13,17 +13,17 @@ from pyspark.sql import functions as F
 
 from common.delta import side_tables
 from common.delta.ledger import Ledger
-from common.engine import batch
-from common.engine import materialized_batch as questions
+from common.engine import batch, materialized_batch
+from common.engine.source import RowsSource
 from common.engine.stage_timer import StageTimer
 from common.engine.start import Inputs, RunState, start_from_table
 from common.errors import AccountingError, CommitMismatch
 from common.kafka.topic import TopicClient
-from common.merge import strategies as ways
-from common.merge.delta_merge import newer_condition
+from common.merge import delta_merge
+from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.offsets import Plan
-from common.settings.pipeline import Pipeline
 from common.spark import classify as judge
+from common.spark import deduplicate as spark_deduplicate
 from common.spark.decode.json import JsonDecoder
 from common.spark.source import read_range
 from tests.support.broker import Broker
@@ -45,8 +45,9 @@ class Scene:
         return read_range(self.trial.spark, self.trial.inputs().topic, self.planned)
 
     def settle(self, rows: DataFrame, accounts: str = "few") -> None:
-        context, position, is_few = self.start.context, self.start.position, accounts == "few"
-        batch.run_batch(context, position, self.planned, rows, StageTimer(), fetched=is_few)
+        limits = Limits(collected_bytes=-1) if accounts == "large" else DEFAULT_LIMITS
+        context, source = replace(self.start.context, limits=limits), RowsSource(rows, is_fetched=accounts == "few")
+        batch.run_batch(context, self.start.position, self.planned, source, StageTimer())
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +60,8 @@ def scene(spark: SparkSession, broker: Broker, loaded: Path, tmp_path_factory: p
 
 
 @pytest.fixture(params=["few", "many", "large"])
-def accounts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Held and counted by this process, where a few records are all in it and many in Spark too; or by queries."""
-    if request.param == "large":
-        monkeypatch.setattr(questions, "HELD_BYTES", 0)
+def accounts(request: pytest.FixtureRequest) -> str:
+    """Counted by the driver, where a few records are only there and many in Spark too; or by queries."""
     return str(request.param)
 
 
@@ -145,22 +144,22 @@ def test_a_bug_in_judging(
 
 
 def test_a_bug_in_folding(scene: Scene, monkeypatch: pytest.MonkeyPatch, accounts: str) -> None:
-    for name in ("fold", "fold_held"):
-        monkeypatch.setattr(questions, name, lambda rows, _: rows)
+    monkeypatch.setattr(materialized_batch, "deduplicate", lambda rows, *_: rows)
+    monkeypatch.setattr(spark_deduplicate, "deduplicate", lambda rows, _: rows)
     with pytest.raises(AccountingError, match="key id=11, part=b: 2 of its 2 rows are to be merged"):
         scene.settle(scene.rows(), accounts)
     assert nothing_was_written(scene.trial)
 
 
-@pytest.mark.parametrize("fate", ["folded", "late"])
+@pytest.mark.parametrize("disposition", ["folded", "late"])
 def test_a_fold_that_takes_what_was_turned_away(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, disposition: str
 ) -> None:
-    def bug(rows: pa.Table, _: Pipeline) -> pa.Table:
+    def bug(rows: pa.Table, *_: Any) -> pa.Table:
         dispositions = ["merge", "folded", "merge", disposition]
         return rows.set_column(rows.schema.get_field_index("_disposition"), "_disposition", pa.array(dispositions))
 
-    monkeypatch.setattr(questions, "fold_held", bug)
+    monkeypatch.setattr(materialized_batch, "deduplicate", bug)
     with pytest.raises(AccountingError, match="1 rows have a fate that is not theirs"):
         scene.settle(scene.rows())
     assert nothing_was_written(scene.trial)
@@ -195,7 +194,7 @@ def test_a_bug_beside_the_table(
 @pytest.mark.usefixtures("by_merge")
 def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """A MERGE is its own commit: what it did wrong stands, and the run stops naming the figures."""
-    merge, metrics = ways.merge_latest, Ledger.metrics
+    merge, metrics = delta_merge.merge_changes, Ledger.metrics
 
     def settle(where: object, name: str, bug: Callable[..., Any], *records: tuple[bytes, bytes]) -> None:
         trial.broker.produce(trial.topic, list(records), partition=0)
@@ -209,7 +208,7 @@ def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.Mon
     def guarding(*given: Any) -> None:
         """By a column that this pipeline's events are not ordered by: the older of two is left as it was."""
         table, changes, spec, bound = given
-        merge(table, changes, replace(spec, guard=newer_condition("degrees")), bound)
+        merge(table, changes, replace(spec, ordering="degrees"), bound)
 
     def keeping_quiet(*given: Any) -> dict[str, str]:
         return metrics(*given) | {"numTargetRowsInserted": "0"}
@@ -217,14 +216,14 @@ def test_a_bug_in_the_merge_or_its_figures(trial: Trial, monkeypatch: pytest.Mon
     losing = merging(lambda changes: changes.where("id != 11"))
     doubling = merging(lambda changes: changes.union(changes))
     with pytest.raises(CommitMismatch, match="2 rows were to be merged, the commit explains 1: 1 inserted"):
-        settle(ways, "merge_latest", losing, event(10, "b", 0.0), event(11, "b", 0.0))
+        settle(delta_merge, "merge_changes", losing, event(10, "b", 0.0), event(11, "b", 0.0))
     with pytest.raises(CommitMismatch, match="1 rows were to be merged, the commit explains 2: 2 inserted"):
-        settle(ways, "merge_latest", doubling, event(12, "b", 0.0))
+        settle(delta_merge, "merge_changes", doubling, event(12, "b", 0.0))
     with pytest.raises(CommitMismatch, match="2 rows were to be merged, the commit explains 1: 0 inserted, 1 updated"):
-        settle(ways, "merge_latest", guarding, event(1, "a", 0.5), event(2, "a", 2.5))
+        settle(delta_merge, "merge_changes", guarding, event(1, "a", 0.5), event(2, "a", 2.5))
     with pytest.raises(CommitMismatch, match="1 rows were to be merged, the commit explains 0"):
         settle(Ledger, "metrics", keeping_quiet, event(3, "b", 3.0))
     before = trial.version()
     with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW"):
-        settle(ways, "merge_latest", doubling, event(1, "a", 0.0))
+        settle(delta_merge, "merge_changes", doubling, event(1, "a", 0.0))
     assert trial.version() == before

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from common.delta.open_ledger import TXN_APP_ID, TXN_VERSION, USER_METADATA
 from common.engine.run_report import read_report
 from common.errors import StateError
-from common.merge import strategies as ways
+from common.merge import delta_merge
 from common.operations.rewind import act_on_proposal, at_choice
 from common.settings.environment import run_id
 from tests.support.trial import Trial, event
@@ -37,13 +37,13 @@ def test_the_commit_carries_the_transaction_and_the_position(
     sessions: list[SparkSession] = []
     during: list[list[str | None]] = []
 
-    def merge_latest(table: Any, changes: DataFrame, *given: Any) -> None:
+    def merge_changes(table: Any, changes: DataFrame, *given: Any) -> None:
         sessions.append(table.toDF().sparkSession)
         during.append(confs(sessions[-1]))
-        merged_latest(table, changes, *given)
+        merge(table, changes, *given)
 
-    merged_latest = ways.merge_latest
-    monkeypatch.setattr(ways, "merge_latest", merge_latest)
+    merge = delta_merge.merge_changes
+    monkeypatch.setattr(delta_merge, "merge_changes", merge_changes)
     monkeypatch.setenv("ALLUVIUM_REPORT_DIR", str(tmp_path / "reports"))
     trial.broker.produce(trial.topic, [event(1, "a", 1.5), event(3, "b", 3.0), (b"x", b"not json")], partition=0)
     position = trial.run(mode)

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from common.delta.pruning import condition_of
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from common.delta.file_skipping import File, FileSkipping
+from common.delta.file_skipping import FileSkipping
+from common.delta.format.data_file import DataFile
 from common.delta.transaction import DirectTransaction
 from common.engine.run_report import Files, read_report
 from common.errors import ConfigurationError, StateError
 from common.rules.pruning import MAX_RANGES, PruneBound
 from common.spark.expressions import check_expressions
-from common.spark.pruning import undeclared_keys
-from tests.support.bounds import bounds_of, spreads_of
+from common.spark.pruning import prune_condition, undeclared_keys
+from tests.support.bounds import bounds_of, ranges_of
 from tests.support.trial import Trial, event, pipeline, tombstone
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -52,12 +52,12 @@ def write_files(spark: SparkSession, path: Path, kind: str, files: Sequence[Sequ
 
 def inside(table: DeltaTable, bounds: Sequence[PruneBound]) -> DataFrame:
     """By Spark, as a MERGE with the same bounds reads it."""
-    condition = condition_of(bounds)
+    condition = prune_condition(bounds)
     assert condition is not None
     return table.alias("t").toDF().where(condition)
 
 
-def rows_of(spark: SparkSession, path: Path, files: Sequence[File]) -> list[Row]:
+def rows_of(spark: SparkSession, path: Path, files: Sequence[DataFile]) -> list[Row]:
     """By the files that Kernel names."""
     return DirectTransaction(spark, str(path)).read(files).collect()
 
@@ -110,7 +110,7 @@ def test_the_widest_gaps_divide_the_ranges(spark: SparkSession) -> None:
     near = [1, 2, 3, 10, None]
     far = [n * 1000 + n % 7 * 10 for n in range(3 * MAX_RANGES)]
     changes = spark.createDataFrame([(n, n) for n in near] + [(7, n) for n in far], "a int, b bigint")
-    found = spreads_of(changes, ["a", "b"])
+    found = ranges_of(changes, ["a", "b"])
     assert [(span.first, span.last) for span in found["a"].ranges] == [(1, 3), (7, 7), (10, 10)]
     assert (found["a"].has_null, found["b"].has_null) == (True, True)
     ranges = [(int(span.first), int(span.last)) for span in found["b"].ranges]

@@ -177,7 +177,7 @@ class RealWorld:
     # The operator
 
     def begin_epoch(self, at: str, fault: str | None) -> None:
-        place = {BEFORE_COMMIT: (operator, "append_nothing"), BEFORE_COPY: (Ledger, "copy")}.get(fault or "")
+        place = {BEFORE_COMMIT: (operator, "commit_empty"), BEFORE_COPY: (Ledger, "copy")}.get(fault or "")
         with patch.object(*place, crash) if place else nullcontext():
             self._act(at_choice(at))
         if fault == AFTER_COPY:

@@ -8,6 +8,7 @@ from common.settings.pipeline import Pipeline
 from common.spark.classify import classify
 from common.spark.decode.json import JsonDecoder
 from common.spark.deduplicate import deduplicate
+from common.spark.source import as_records
 
 NOON = datetime(2023, 1, 10, 12, tzinfo=UTC)
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
@@ -19,5 +20,5 @@ def records(spark: SparkSession, *values: bytes | None, partition: int = 0) -> D
     return spark.createDataFrame(rows, KAFKA)
 
 
-def with_fates_of_json(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    return deduplicate(classify(rows, pipeline, JsonDecoder.of(pipeline.source)), pipeline)
+def classified_json(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    return deduplicate(classify(as_records(rows), pipeline, JsonDecoder.of(pipeline.source)), pipeline)

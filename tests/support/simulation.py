@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from common.delta.format.log_entry import Commit, parse_commit
 from common.delta.ledger import Ledger
-from common.drivers import resume
-from common.engine import batch, commit
+from common.engine import batch, commit, resume
 from common.errors import StateError
 from common.model import offsets
 from common.model.offsets import Available, Plan

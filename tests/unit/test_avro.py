@@ -16,6 +16,7 @@ from common.spark.classify import classify
 from common.spark.decode.avro import AvroDecoder
 from common.spark.decode.avro_reader import Reader
 from common.spark.decode.avro_writers import Writers
+from common.spark.source import as_records
 from tests.support.avro import datum, field, framed, logical, message, record
 from tests.support.records import records
 
@@ -65,7 +66,7 @@ def pipeline(columns: dict[str, str] = COLUMNS, **source: Any) -> Pipeline:
 
 def judged(spark: SparkSession, by: AvroDecoder, *values: bytes | None, **source: Any) -> list[Any]:
     declared = pipeline(by.columns, max_record_bytes=by.max_bytes, **source)
-    found = classify(records(spark, *values), declared, by)
+    found = classify(as_records(records(spark, *values)), declared, by)
     return found.orderBy("_record.offset").select("_reason", "_message", "_disposition", *by.columns).collect()
 
 
@@ -138,7 +139,7 @@ def test_a_schema_that_nobody_has_asked_for_is_told_apart(spark: SparkSession) -
     by = decoder(spark)
     found = judged(spark, by, framed(UNKNOWN, b""), NEXT)
     assert [row["_reason"] for row in found] == ["UNSEEN_SCHEMA", None]
-    assert by.with_schemas_seen_in(lambda: classify(records(spark, NEXT, None), pipeline(), by)) is None
+    assert by.with_schemas_seen_in(lambda: classify(as_records(records(spark, NEXT, None)), pipeline(), by)) is None
 
 
 NOTE = {

@@ -15,6 +15,7 @@ from common.spark.classify import classify
 from common.spark.decode.avro import AvroDecoder
 from common.spark.decode.avro_reader import Reader
 from common.spark.decode.avro_writers import Writers
+from common.spark.source import as_records
 from tests.support.avro_oracle import Known, judge
 from tests.support.avro_payloads import COLUMNS, FOREIGN, MAX_BYTES, REFUSED, payloads, read_as, schemas
 from tests.support.records import records
@@ -66,7 +67,7 @@ def decoder(spark: SparkSession) -> AvroDecoder:
 
 
 def found_by_the_engine(spark: SparkSession, drawn: list[bytes | None]) -> list[JsonRow]:
-    judged = classify(records(spark, *drawn), PIPELINE, decoder(spark))
+    judged = classify(as_records(records(spark, *drawn)), PIPELINE, decoder(spark))
     # Python's own times do not reach as far as Spark's: compare what is stored.
     stored = {"seen": F.unix_micros("seen"), "day": F.unix_date("day"), "items": F.transform("items", in_days)}
     values = [stored.get(name, F.col(name)).alias(name) for name in COLUMNS]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.bench.batches import Batches, Mixture, records
-from tests.bench.bounds import MAX_RANGES, bound_of, exact_bound_of
+from tests.bench.bounds import SPANS, bound_of, exact_bound_of
 from tests.bench.cells import ALL, Base, BatchName, Cell, full_cells, quick_cells, selected
-from tests.bench.files import CandidateFiles, DeltaFiles, Rewrite
+from tests.bench.files import DeltaFiles, Reach, Rewrite
 from tests.bench.line_up import MAKERS
 from tests.bench.report import against_ours, write_report
 from tests.bench.results import CatchUp, CellResult, Entry, Kept, Machine, Memory, Result, Run
@@ -52,7 +52,7 @@ def test_a_record_has_the_key_of_the_table() -> None:
 def test_every_row_is_inside_of_its_batchs_bounds(name: BatchName) -> None:
     rows = Batches(HUNDRED, name).batch(2)
     bound = bound_of(rows)
-    assert len(bound.ranges) <= MAX_RANGES
+    assert len(bound.spans) <= SPANS
     assert all(row.month in bound.months and bound.meets(row.time, row.time) for row in rows)
     assert not bound.meets("2030-01-01T00:00", "2031-01-01T00:00")
     assert len(exact_bound_of(rows).ranges) == len({row.time for row in rows})
@@ -63,7 +63,7 @@ def test_neighbouring_hours_are_one_span_and_the_widest_gaps_divide() -> None:
     batches = Batches(ONE, "newest-144")
     assert bound_of(batches.batch(3)).ranges == [("2023-01-02T00:00", "2023-01-02T23:00")]
     ranges = bound_of(Batches(ONE, "random-144").batch(chance.randrange(100))).ranges
-    assert len(ranges) == MAX_RANGES
+    assert len(ranges) == SPANS
     assert all(first <= last for first, last in ranges)
 
 
@@ -91,8 +91,8 @@ def test_candidates_are_what_the_log_cannot_exclude(tmp_path: Path) -> None:
         add("says-nothing", 8, "2023-01", None),
     )
     files = DeltaFiles(tmp_path)
-    assert files.reach(bound) == CandidateFiles(files=4, candidates=2, candidate_bytes=12)
-    assert files.reach(None) == CandidateFiles(files=4, candidates=4, candidate_bytes=15)
+    assert files.reach(bound) == Reach(files=4, candidates=2, candidate_bytes=12)
+    assert files.reach(None) == Reach(files=4, candidates=4, candidate_bytes=15)
 
 
 def test_a_rewrite_is_what_was_written_and_what_it_replaced(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_rewrite_is_what_was_written_and_what_it_replaced(tmp_path: Path) -> N
     vector["add"] = {**vector["add"], "deletionVector": {"sizeInBytes": 3}}  # type: ignore[dict-item]
     commit(tmp_path, 1, {"remove": {"path": "a"}}, {"remove": {"path": "b"}}, vector, add("c", 5, None, None))
     assert files.advance() == Rewrite(added=8, removed=30)
-    assert files.reach(None) == CandidateFiles(files=2, candidates=2, candidate_bytes=25)
+    assert files.reach(None) == Reach(files=2, candidates=2, candidate_bytes=25)
     assert files.advance() == Rewrite(added=0, removed=0)
 
 

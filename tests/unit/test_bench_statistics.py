@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from tests.bench.statistics import ValueRanges, paired_ratio, ratio, share, spread
+from tests.bench.statistics import Spread, paired_ratio, ratio, share, spread
 
 
 def test_a_spread_is_the_median_and_the_quarters() -> None:
-    assert spread([5.0, 1.0, 2.0, 4.0, 3.0]) == ValueRanges(median=3.0, low=2.0, high=4.0)
-    assert spread([7.0]) == ValueRanges(7.0, 7.0, 7.0)
+    assert spread([5.0, 1.0, 2.0, 4.0, 3.0]) == Spread(median=3.0, low=2.0, high=4.0)
+    assert spread([7.0]) == Spread(7.0, 7.0, 7.0)
 
 
 def test_the_ratio_is_that_of_the_medians_and_lies_in_its_interval() -> None:

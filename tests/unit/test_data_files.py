@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import types as T
 
-from common.delta.file_skipping import File
+from common.delta.format.arrow_schema import leaf_paths
+from common.delta.format.data_file import DataFile
 from common.delta.format.errors import UnsupportedTable
 from common.delta.format.file_stats import statistics_of
-from common.delta.format.parquet_files import MemoryBudget, escaped, rows_of, write_file
-from common.delta.format.table_features import WritableTable, indexed, writable_table
-from common.merge.driver_rewrite import write
+from common.delta.format.parquet_files import MemoryBudget, escaped, rows_of, write_data_file
+from common.delta.format.table_features import WritableTable, writable_table
+from common.merge.file_rewrite import write_all
 
 TIME = pa.timestamp("us", tz="UTC")
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -88,13 +88,26 @@ def test_no_text_is_less_than_the_least_or_greater_than_the_greatest() -> None:
         assert all(least.encode() <= text.encode() <= greatest.encode() for text in texts)
 
 
+def log_field(name: str, kind: Any = "integer") -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+def log_metadata(*fields: dict[str, Any], by: tuple[str, ...] = (), **properties: str) -> dict[str, Any]:
+    schema = json.dumps({"type": "struct", "fields": fields})
+    return {"configuration": properties, "partitionColumns": list(by), "schemaString": schema}
+
+
 def test_columns_are_told_of_in_their_order_and_a_struct_counts_by_its_fields() -> None:
-    inner = T.StructType([T.StructField("z", T.IntegerType())])
-    struct = T.StructType([T.StructField("x", T.IntegerType()), T.StructField("y", inner)])
-    schema = [T.StructField("a", T.IntegerType()), T.StructField("s", struct), T.StructField("b", T.IntegerType())]
-    told = {most: indexed(schema, most) for most in (-1, 0, 1, 3, 4)}
+    inner = {"type": "struct", "fields": [log_field("z")]}
+    struct = {"type": "struct", "fields": [log_field("x"), log_field("y", inner)]}
+    fields = [log_field("a"), log_field("s", struct), log_field("b")]
+    limits = {"delta.dataSkippingNumIndexedCols": "3"}
     every = (("a",), ("s", "x"), ("s", "y", "z"), ("b",))
-    assert told == {-1: every, 0: (), 1: every[:1], 3: every[:3], 4: every}
+    assert leaf_paths(fields[1]) == [("s", "x"), ("s", "y", "z")]
+    assert writable_table(log_metadata(*fields), {}).indexed == every
+    assert writable_table(log_metadata(*fields, **limits), {}).indexed == every[:3]
+    assert writable_table(log_metadata(*fields, **dict.fromkeys(limits, "0")), {}).indexed == ()
+    assert writable_table(log_metadata(*fields, **dict.fromkeys(limits, "-1")), {}).indexed == every
 
 
 def test_the_fields_of_a_struct_are_told_of_and_a_list_or_a_map_only_by_its_nulls() -> None:
@@ -115,12 +128,17 @@ def test_the_fields_of_a_struct_are_told_of_and_a_list_or_a_map_only_by_its_null
 
 
 TABLE = WritableTable(
-    pa.schema([("id", pa.int64()), ("part", pa.string()), ("at", TIME)]), ("part",), (("id",), ("at",))
+    pa.schema([("id", pa.int64()), ("part", pa.string()), ("at", TIME)]),
+    ("part",),
+    (("id",), ("at",)),
+    {name: name for name in ("id", "part", "at")},
+    frozenset(),
+    has_change_feed=False,
 )
 
 
-def file_of(entry: dict[str, Any]) -> File:
-    return File(
+def file_of(entry: dict[str, Any]) -> DataFile:
+    return DataFile(
         entry["path"],
         entry["partitionValues"],
         entry["size"],
@@ -133,7 +151,7 @@ def file_of(entry: dict[str, Any]) -> File:
 @pytest.mark.parametrize("part", ["a", None, "a b", "ü/=%:\\", "100%", "a+b&c#d?", "__x"])
 def test_a_file_is_found_where_the_log_says_whatever_its_partition_is_called(tmp_path: Path, part: str | None) -> None:
     rows = pa.table([[1, 2], [part, part], [NOON, None]], schema=TABLE.schema)
-    entry = write_file(tmp_path, {"part": part}, rows, TABLE)
+    entry = write_data_file(tmp_path, {"part": part}, rows, TABLE)
     assert rows_of(tmp_path, file_of(entry), TABLE, MemoryBudget(2**20)).equals(rows)
     assert entry["size"] == next(tmp_path.rglob("*.parquet")).stat().st_size
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
@@ -147,7 +165,10 @@ def test_a_folder_is_named_as_by_hive() -> None:
 def test_a_column_that_came_later_is_null_in_older_files(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "old.parquet")
     found = rows_of(
-        tmp_path, File("old.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, MemoryBudget(2**20)
+        tmp_path,
+        DataFile("old.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False),
+        TABLE,
+        MemoryBudget(2**20),
     )
     assert found.to_pylist() == [{"id": 1, "part": "a", "at": None}]
 
@@ -167,7 +188,7 @@ def test_what_a_file_says_in_another_way_is_for_spark_to_read(tmp_path: Path, ro
     with pytest.raises(UnsupportedTable, match=said):
         rows_of(
             tmp_path,
-            File("other.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False),
+            DataFile("other.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False),
             TABLE,
             MemoryBudget(2**20),
         )
@@ -177,7 +198,10 @@ def test_a_file_of_another_table_is_for_spark_to_read(tmp_path: Path) -> None:
     for path in ("file:///elsewhere/x.parquet", "/elsewhere/x.parquet", "s3a://bucket/x.parquet"):
         with pytest.raises(UnsupportedTable, match="lies elsewhere"):
             rows_of(
-                tmp_path, File(path, {"part": "a"}, 1, 1, None, has_deletion_vector=False), TABLE, MemoryBudget(2**20)
+                tmp_path,
+                DataFile(path, {"part": "a"}, 1, 1, None, has_deletion_vector=False),
+                TABLE,
+                MemoryBudget(2**20),
             )
 
 
@@ -193,23 +217,22 @@ def no_file_above_1000_bytes() -> Iterator[None]:
 def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     rows = pa.table([list(range(1000)), ["a"] * 1000, [NOON] * 1000], schema=TABLE.schema)
     with pytest.raises(OSError, match="File too large"):
-        write_file(tmp_path, {"part": "a"}, rows, TABLE)
+        write_data_file(tmp_path, {"part": "a"}, rows, TABLE)
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
 def test_what_is_larger_in_memory_than_the_driver_may_hold_is_for_spark(tmp_path: Path) -> None:
     rows = pa.table([list(range(1000)), ["a"] * 1000, [NOON] * 1000], schema=TABLE.schema)
-    file = file_of(write_file(tmp_path, {"part": "a"}, rows, TABLE))
+    file = file_of(write_data_file(tmp_path, {"part": "a"}, rows, TABLE))
     with pytest.raises(UnsupportedTable, match="larger in memory"):
         rows_of(tmp_path, file, TABLE, MemoryBudget(1000))
 
 
 def test_partitions_by_what_has_no_one_text_are_for_spark_to_write() -> None:
-    schema = T.StructType([T.StructField("id", T.LongType()), T.StructField("at", T.TimestampType())])
-    metadata = {"configuration": {}, "partitionColumns": ["at"]}
+    fields = [log_field("id", "long"), log_field("at", "timestamp")]
     with pytest.raises(UnsupportedTable, match="partitions by timestamp"):
-        writable_table(metadata, {}, schema)
-    assert writable_table(metadata | {"partitionColumns": ["id"]}, {}, schema).indexed == (("at",),)
+        writable_table(log_metadata(*fields, by=("at",)), {})
+    assert writable_table(log_metadata(*fields, by=("id",)), {}).indexed == (("at",),)
 
 
 def test_if_one_of_several_files_cannot_be_written_none_stays(
@@ -220,6 +243,6 @@ def test_if_one_of_several_files_cannot_be_written_none_stays(
     small = pa.table([[1], ["a"], [NOON]], schema=TABLE.schema)
     large = pa.table([list(range(1000)), ["b"] * 1000, [NOON] * 1000], schema=TABLE.schema)
     with pytest.raises(OSError, match="File too large"):
-        write(tmp_path, {("a",): [small], ("b",): [large]}, TABLE)
+        write_all(tmp_path, TABLE, [(write_data_file, {("a",): [small], ("b",): [large]})])
     assert list(tmp_path.rglob("*.parquet")) == []
-    assert len(write(tmp_path, {("a",): [small]}, TABLE)) == 1
+    assert len(write_all(tmp_path, TABLE, [(write_data_file, {("a",): [small]})])[0]) == 1

@@ -13,12 +13,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.errors import UsageError
-from common.merge.delta_merge import merge_latest
+from common.merge.alignment import AS_DECLARED
+from common.merge.delta_merge import merge_changes
 from common.merge.request import merge_spec
 from common.operations.base_load import load_base
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
-from tests.support.records import records, with_fates_of_json
+from tests.support.records import classified_json, records
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -84,9 +85,7 @@ def test_11_equal_canonical_forms_are_one_key_and_others_are_two(
     spark: SparkSession, pairs: list[tuple[tuple[str, str, str], tuple[str, str, str]]]
 ) -> None:
     values = [value(number, key) for number, pair in enumerate(pairs) for key in pair]
-    collected = (
-        with_fates_of_json(records(spark, *values), pipeline()).select("_record.offset", "_disposition").collect()
-    )
+    collected = classified_json(records(spark, *values), pipeline()).select("_record.offset", "_disposition").collect()
     dispositions = [disposition for _, disposition in sorted(tuple(row) for row in collected)]
     found = {number: tuple(dispositions[2 * number : 2 * number + 2]) for number in range(len(pairs))}
     assert found == {number: expected_fates(*pair) for number, pair in enumerate(pairs)}
@@ -112,8 +111,8 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
         (COMPOSED, "0.0", 1, "\u00e9"),
         ("Cafe", "0.0", 1, "e"),
     }
-    events = with_fates_of_json(records(spark, f'{{"name":"{DECOMPOSED}","ratio":-0e0,"n":2}}'.encode()), declared)
-    merge_latest(table, events.select(*declared.columns), merge_spec(declared))
+    events = classified_json(records(spark, f'{{"name":"{DECOMPOSED}","ratio":-0e0,"n":2}}'.encode()), declared)
+    merge_changes(table, events.select(*declared.columns), merge_spec(declared, AS_DECLARED))
     assert {(row["name"], row["n"]) for row in table.toDF().collect()} == {(COMPOSED, 2), ("Cafe", 1)}
 
 
@@ -154,5 +153,5 @@ def test_11_nan_is_no_key(spark: SparkSession) -> None:
     """JSON cannot say it, a derived column can."""
     declared = pipeline(target={"keys": ["root"], "derived": {"root": "sqrt(number)"}})
     values = [value(1, ("a", "-1", "0")), value(2, ("a", "4", "0"))]
-    found = with_fates_of_json(records(spark, *values), declared).select("pair", "root", "_reason").collect()
+    found = classified_json(records(spark, *values), declared).select("pair", "root", "_reason").collect()
     assert sorted(tuple(row) for row in found) == [(1, None, "NULL_KEY"), (2, 2.0, None)]

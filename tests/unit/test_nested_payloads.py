@@ -11,11 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from common.model.limits import DEFAULT_LIMITS
 from common.settings.pipeline import Pipeline
-from common.spark.small_queries import FEW_RECORDS, small_query_conf
+from common.spark.small_queries import small_query_conf
 from tests.support.nested_payloads import COLUMNS, MAX_BYTES, payloads
 from tests.support.oracle import Number, Wrong, column_value, depth, members, raw_members, scalars
-from tests.support.records import records, with_fates_of_json
+from tests.support.records import classified_json, records
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -93,7 +94,7 @@ def canonical(found: Any) -> Any:
 
 
 def found_by_the_engine(spark: SparkSession, drawn: list[bytes]) -> list[JsonRow]:
-    rows = with_fates_of_json(records(spark, *drawn), PIPELINE)
+    rows = classified_json(records(spark, *drawn), PIPELINE)
     # Python's own times do not reach as far as Spark's: compare what is stored.
     born, at = F.unix_date("who.born"), F.unix_micros("who.at")
     who = F.when(F.col("who").isNotNull(), F.col("who").withField("born", born).withField("at", at))
@@ -114,12 +115,12 @@ def of_variant(text: str) -> float | Decimal:
     return float(text) if "E" in text else Decimal(text)
 
 
-@pytest.mark.parametrize("batch", [1, FEW_RECORDS + 1], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("batch", [1, DEFAULT_LIMITS.fetched_records + 1], ids=["interpreted", "compiled"])
 def test_28_engine_and_oracle_agree_on_every_nested_payload(
     spark: SparkSession, drawn: list[bytes], expected: list[JsonRow], batch: int
 ) -> None:
     """In both ways in which a batch is run, which its size decides."""
-    with small_query_conf(spark, batch):
+    with small_query_conf(spark, DEFAULT_LIMITS, batch):
         found = found_by_the_engine(spark, drawn)
     differing = [
         f"{wanted} by the oracle, {got} by the engine: {value!r:.600}"
@@ -161,7 +162,7 @@ def test_kinds_go_eight_levels_deep(spark: SparkSession) -> None:
     declared = Pipeline.model_validate({"name": "deep", "source": source, "target": {"keys": ["id"]}})
     sound = '{"id":1,"deep":[{"k":{"a":[{"l":{"a":[{"n":7},null]}}]}}]}'
     values = [sound, sound.replace("7", '"7"'), sound.replace('{"n":7}', "[]"), sound.replace("null", "{}")]
-    rows = with_fates_of_json(records(spark, *(value.encode() for value in values)), declared)
+    rows = classified_json(records(spark, *(value.encode() for value in values)), declared)
     found = rows.orderBy("_record.offset").select("_message", F.to_json("deep").alias("deep")).collect()
     assert [row["_message"] for row in found] == [
         None,

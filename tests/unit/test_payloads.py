@@ -9,13 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from common.model.limits import DEFAULT_LIMITS
 from common.settings.pipeline import Pipeline
 from common.spark.decode.json import json_verdicts
-from common.spark.small_queries import FEW_RECORDS, small_query_conf
+from common.spark.small_queries import small_query_conf
 from common.spark.validate.disposition import pipeline_rejections
 from tests.support.oracle import Contract, Judgement, judge
 from tests.support.payloads import ANY, COLUMNS, KINDS, MAX_BYTES, Payload, payloads
-from tests.support.records import NOON, records, with_fates_of_json
+from tests.support.records import NOON, classified_json, records
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -52,7 +53,7 @@ def expected(drawn: list[Payload]) -> list[Judgement]:
 
 
 def found_by_the_engine(spark: SparkSession, drawn: list[Payload]) -> list[Judgement]:
-    judged = with_fates_of_json(records(spark, *(payload.value for payload in drawn)), PIPELINE)
+    judged = classified_json(records(spark, *(payload.value for payload in drawn)), PIPELINE)
     # Python's own times do not reach as far as Spark's: compare what is stored.
     stored = {"at": F.unix_micros("at"), "day": F.unix_date("day")}
     values = [stored.get(name, F.col(name)).alias(name) for name in COLUMNS]
@@ -100,12 +101,12 @@ def test_28_the_payloads_are_what_their_classes_say(drawn: list[Payload], expect
     assert others == []
 
 
-@pytest.mark.parametrize("batch", [1, FEW_RECORDS + 1], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("batch", [1, DEFAULT_LIMITS.fetched_records + 1], ids=["interpreted", "compiled"])
 def test_28_engine_and_oracle_agree_on_every_payload(
     spark: SparkSession, drawn: list[Payload], expected: list[Judgement], batch: int
 ) -> None:
     """In both ways in which a batch is run, which its size decides."""
-    with small_query_conf(spark, batch):
+    with small_query_conf(spark, DEFAULT_LIMITS, batch):
         found = found_by_the_engine(spark, drawn)
     differing = [
         shown(payload, wanted, got)

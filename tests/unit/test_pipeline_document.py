@@ -14,7 +14,7 @@ from common.settings.kinds import KINDS
 from common.settings.pipeline import Pipeline, kind, read_pipeline
 from common.spark.expressions import check_expressions
 from tests.support.commands import ROOT
-from tests.support.records import records, with_fates_of_json
+from tests.support.records import classified_json, records
 
 TEXT = (ROOT / DOCUMENT).read_text()
 MINIMAL, *EXAMPLES = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
@@ -75,7 +75,7 @@ def test_every_type_takes_its_example(spark: SparkSession) -> None:
     declared = Pipeline.model_validate(
         {"name": "trial", "source": {"topic": "t", "columns": columns}, "target": {"keys": ["c0"]}}
     )
-    (found,) = with_fates_of_json(records(spark, f"{{{', '.join(members)}}}".encode()), declared).collect()
+    (found,) = classified_json(records(spark, f"{{{', '.join(members)}}}".encode()), declared).collect()
     assert found["_disposition"] == "merge", found["_message"]
     assert [name for name in columns if found[name] is None] == []
 
@@ -93,7 +93,7 @@ def test_a_derived_column_may_use_those_before_it(spark: SparkSession) -> None:
     derived = {"place": "lower(trim(depot))", "initial": "substring(place, 1, 1)"}
     declared = parcels(target={"keys": ["parcel_id", "initial"], "derived": derived}, source=DEPOTS)
     check_expressions(spark, declared)
-    (found,) = with_fates_of_json(records(spark, b'{"parcel_id":1,"depot":" Graz"}'), declared).collect()
+    (found,) = classified_json(records(spark, b'{"parcel_id":1,"depot":" Graz"}'), declared).collect()
     assert (found["place"], found["initial"], found["_disposition"]) == ("graz", "g", "merge")
 
 
@@ -105,7 +105,7 @@ def test_decimals_are_as_the_document_says(spark: SparkSession) -> None:
     ]
     assert ("1.500", "1.50") in said
     values = [f'{{"parcel_id": {number}, "weight": {text}}}'.encode() for number, (text, _) in enumerate(said)]
-    found = with_fates_of_json(records(spark, *values), parcels()).orderBy("parcel_id").collect()
+    found = classified_json(records(spark, *values), parcels()).orderBy("parcel_id").collect()
     read = [row["_reason"] or str(row["weight"]) for row in found]
     assert read == [becomes for _, becomes in said]
 
@@ -118,7 +118,7 @@ def test_rules_are_as_the_document_says(spark: SparkSession) -> None:
         values = [
             json.dumps({"parcel_id": number, "weight": weight}).encode() for number, weight in enumerate([5, -1, None])
         ]
-        found = with_fates_of_json(records(spark, *values), parcels(quality=quality)).orderBy("parcel_id").collect()
+        found = classified_json(records(spark, *values), parcels(quality=quality)).orderBy("parcel_id").collect()
         dispositions = {"merge": "passes", "quarantined": "quarantined"}
         assert [dispositions[row["_disposition"]] for row in found] == said
         assert {row["_reason"] for row in found} == {None, "RULE_weighed"}
@@ -126,7 +126,7 @@ def test_rules_are_as_the_document_says(spark: SparkSession) -> None:
 
 def test_a_cast_that_cannot_be_done_is_null(spark: SparkSession) -> None:
     declared = parcels(target={"keys": ["parcel_id"], "derived": {"number": "CAST(depot AS INT)"}}, source=DEPOTS)
-    found = with_fates_of_json(records(spark, b'{"parcel_id":1,"depot":"7"}', b'{"parcel_id":2,"depot":"x"}'), declared)
+    found = classified_json(records(spark, b'{"parcel_id":1,"depot":"7"}', b'{"parcel_id":2,"depot":"x"}'), declared)
     assert [(row["number"], row["_disposition"]) for row in found.orderBy("parcel_id").collect()] == [
         (7, "merge"),
         (None, "merge"),
@@ -142,6 +142,6 @@ def test_the_first_reason_counts(spark: SparkSession) -> None:
         b'{"parcel_id": 1, "weight": 5}',
         b'{"parcel_id": 1, "weight": 0.75}',
     ]
-    found = with_fates_of_json(records(spark, *values), parcels(quality={"rules": rules}, late={"column": "weight"}))
+    found = classified_json(records(spark, *values), parcels(quality={"rules": rules}, late={"column": "weight"}))
     reasons = [row["_reason"] for row in found.orderBy("_record.offset").collect()]
     assert reasons == ["WRONG_TYPE", "NULL_KEY", "RULE_light", "RULE_lighter"]

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from common.delta.ledger import Ledger
-from common.drivers import resume
+from common.engine import resume
 from common.model import offsets
 from common.model.offsets import Available, Offsets
 from common.model.position import Position
@@ -70,7 +70,7 @@ BUGS: dict[str, tuple[object, str, Callable[..., Any]]] = {
     "it reads from the least committed offset": (offsets, "starting_offsets", from_the_least_committed),
     "a loss is passed over": (offsets, "refuse_loss", nothing),
     "a RESTORE is not looked for": (Ledger, "_refuse_replaced", nothing),
-    "a stream's batch is never taken for settled": (resume, "is_settled", never),
+    "a stream's batch is never taken for settled": (resume, "is_already_committed", never),
     "no copy is kept": (Ledger, "copy", nothing),
     "after a RESTORE it goes on from the newest position": (Ledger, "position_of_rows", newest_position),
 }

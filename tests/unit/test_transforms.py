@@ -7,7 +7,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from common.settings.pipeline import Pipeline
-from tests.support.records import KAFKA, NOON, records, with_fates_of_json
+from tests.support.records import KAFKA, NOON, classified_json, records
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -27,7 +27,7 @@ def dispositions(found: DataFrame) -> list[str]:
 
 
 def test_sound_json_becomes_typed_columns(spark: SparkSession) -> None:
-    found = with_fates_of_json(records(spark, b'{"id":1,"at":"2023-01-01T00:00","degrees":-3.5}'), pipeline())
+    found = classified_json(records(spark, b'{"id":1,"at":"2023-01-01T00:00","degrees":-3.5}'), pipeline())
     expected = spark.createDataFrame(
         [(1, "2023-01-01T00:00", -3.5, "merge")], "id bigint, at string, degrees double, _fate string"
     )
@@ -71,7 +71,7 @@ def test_what_is_not_such_an_event_gets_its_reason(spark: SparkSession) -> None:
         (b'{"degrees":1e400}', "WRONG_TYPE"),
         (b'{"degrees":{}}', "WRONG_TYPE"),
     ]
-    found = with_fates_of_json(records(spark, *(value for value, _ in values)), pipeline(target={"keys": ["id"]}))
+    found = classified_json(records(spark, *(value for value, _ in values)), pipeline(target={"keys": ["id"]}))
     assert list(zip((value for value, _ in values), reasons(found), strict=True)) == values
 
 
@@ -89,20 +89,20 @@ def test_no_depth_of_nesting_ends_the_process(spark: SparkSession) -> None:
         (b"[" * 100_000 + b"]" * 100_000, "NOT_JSON"),
         (b"[" * 100_000, "NOT_JSON"),
     ]
-    found = with_fates_of_json(records(spark, *(value for value, _ in values)), pipeline())
+    found = classified_json(records(spark, *(value for value, _ in values)), pipeline())
     assert reasons(found) == [reason for _, reason in values]
     assert max(len(row["_message"] or "") for row in found.collect()) < 100
 
 
 def test_the_last_event_of_a_key_remains(spark: SparkSession) -> None:
-    found = with_fates_of_json(
+    found = classified_json(
         records(spark, b'{"id":1,"degrees":1}', b'{"id":2}', b'{"id":1}', b'{"id":1,"degrees":3}', b"x"), pipeline()
     )
     assert dispositions(found) == ["folded", "merge", "folded", "merge", "quarantined"]
 
 
 def test_a_declared_sequence_beats_the_place(spark: SparkSession) -> None:
-    found = with_fates_of_json(
+    found = classified_json(
         records(spark, b'{"id":1,"at":"2"}', b'{"id":1,"at":"3"}', b'{"id":1,"at":"1"}', b'{"id":1}'),
         pipeline(target={"sequence": "at"}),
     )
@@ -111,7 +111,7 @@ def test_a_declared_sequence_beats_the_place(spark: SparkSession) -> None:
 
 
 def test_of_equal_sequences_the_first_remains_as_across_batches(spark: SparkSession) -> None:
-    found = with_fates_of_json(
+    found = classified_json(
         records(spark, b'{"id":1,"at":"2","degrees":1}', b'{"id":1,"at":"2","degrees":2}', b'{"id":1,"at":"1"}'),
         pipeline(target={"sequence": "at"}),
     )
@@ -119,8 +119,8 @@ def test_of_equal_sequences_the_first_remains_as_across_batches(spark: SparkSess
 
 
 def test_a_null_value_is_quarantined_or_skipped_as_declared(spark: SparkSession) -> None:
-    assert dispositions(with_fates_of_json(records(spark, None), pipeline())) == ["quarantined"]
-    assert dispositions(with_fates_of_json(records(spark, None), pipeline(source={"null_value": "skip"}))) == ["null"]
+    assert dispositions(classified_json(records(spark, None), pipeline())) == ["quarantined"]
+    assert dispositions(classified_json(records(spark, None), pipeline(source={"null_value": "skip"}))) == ["null"]
 
 
 def test_a_tombstone_is_judged_by_its_key_as_strictly_as_a_value(spark: SparkSession) -> None:
@@ -136,7 +136,7 @@ def test_a_tombstone_is_judged_by_its_key_as_strictly_as_a_value(spark: SparkSes
         (b'{"id":1}' + b" " * 50, "message key: 58 bytes, 50 allowed"),
     ]
     rows = [(key, None, "t", 0, offset, NOON) for offset, (key, _) in enumerate(keys)]
-    found = with_fates_of_json(
+    found = classified_json(
         spark.createDataFrame(rows, KAFKA).union(
             records(spark, b'{"id":"1"}').selectExpr("key", "value", "topic", "partition", "99L", "timestamp")
         ),
@@ -155,7 +155,7 @@ def test_a_tombstone_is_judged_by_its_key_as_strictly_as_a_value(spark: SparkSes
 
 
 def test_rules_and_size_turn_away_by_name(spark: SparkSession) -> None:
-    found = with_fates_of_json(
+    found = classified_json(
         records(spark, b'{"id":1,"degrees":99}', b'{"id":2,"degrees":9}', b'{"id":3}', b'{"id":4,"at":"a long text"}'),
         pipeline(
             source={"max_record_bytes": 24},
@@ -166,7 +166,7 @@ def test_rules_and_size_turn_away_by_name(spark: SparkSession) -> None:
 
 
 def test_late_and_future_events_are_told_by_the_records_own_time(spark: SparkSession) -> None:
-    found = with_fates_of_json(
+    found = classified_json(
         records(
             spark,
             b'{"id":1,"at":"2023-01-05T12:00:00Z"}',
@@ -183,7 +183,7 @@ def test_late_and_future_events_are_told_by_the_records_own_time(spark: SparkSes
 
 
 def test_both_zeros_are_one_key(spark: SparkSession) -> None:
-    found = with_fates_of_json(
+    found = classified_json(
         records(spark, b'{"id":1,"degrees":-0e0}', b'{"id":2,"degrees":0.0}'), pipeline(target={"keys": ["degrees"]})
     )
     assert dispositions(found) == ["folded", "merge"]
@@ -202,7 +202,7 @@ def test_times_and_decimals_survive_unchanged_or_are_turned_away(spark: SparkSes
         (b'{"id":8,"degrees":1.10000000000000000000000000000000000000000001}', "WRONG_TYPE"),
         (b'{"id":9,"degrees":1.10000000000000000001e0}', "WRONG_TYPE"),
     ]
-    found = with_fates_of_json(
+    found = classified_json(
         records(spark, *(value for value, _ in values)),
         pipeline(source={"columns": {"id": "bigint", "at": "timestamp", "degrees": "decimal(38,2)"}}),
     )

@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 
 from common.model.disposition import DISPOSITION, DISPOSITIONS, MERGE
 from common.model.record import RECORD_DDL
+from common.rules import deduplicate as rule
 from common.settings.pipeline import POSITION
-from common.spark.deduplicate import deduplicate, deduplicate_arrow
+from common.spark.deduplicate import deduplicate
 from tests.support.kinds import KINDS, NOON
 from tests.support.trial import pipeline
 
@@ -20,7 +21,7 @@ COMPARED = [kind for kind in KINDS if "<" not in kind]
 
 @pytest.mark.parametrize("kind", COMPARED)
 @pytest.mark.parametrize("sequence", ["s", POSITION])
-def test_both_folds_keep_the_same_rows(spark: SparkSession, kind: str, sequence: str) -> None:
+def test_both_deduplications_keep_the_same_rows(spark: SparkSession, kind: str, sequence: str) -> None:
     declared = pipeline("t", source={"columns": {"k": "string", "s": "string"}}, target=target(sequence))
     values = [value for value in KINDS[kind] if value is not None]
     # By position, a key is of one partition.
@@ -35,7 +36,7 @@ def test_both_folds_keep_the_same_rows(spark: SparkSession, kind: str, sequence:
         ],
         f"k {kind}, s {kind}, _record {RECORD_DDL}, {DISPOSITION} string",
     )
-    arrow = deduplicate_arrow(judged.toArrow(), declared)
+    arrow = rule.deduplicate(judged.toArrow(), declared.target.keys, declared.target.ordering)
     by_spark = dict(deduplicate(judged, declared).select("_record.offset", DISPOSITION).collect())
     assert dict(zip(offsets(arrow), arrow[DISPOSITION].to_pylist(), strict=True)) == by_spark
     merged = judged.where(F.col(DISPOSITION) == MERGE).select("k").distinct().count()

@@ -1,4 +1,4 @@
-"""Small merges in the driver: the same table as by Delta's MERGE, for every reader, and left to Spark where it must."""
+"""Small merges in the driver: the same table as by Delta's MERGE, for every reader, and declined where it must be."""
 
 import json
 import resource
@@ -13,20 +13,14 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from structlog.testing import capture_logs
 
-from common.delta import candidate_files as find_candidate_files
-from common.delta.open_ledger import transaction
-from common.merge.changes import Changes
-from common.merge.request import MergeRequest, merge_spec
-from common.merge.strategies import PreparedDeltaMerge, PreparedRewrite
+from common.merge.strategies import choose_strategy
 from common.model.disposition import DELETED
-from common.model.position import Position
-from common.settings.locations import location
+from common.model.limits import Limits
 from common.settings.pipeline import Pipeline
 from common.spark.session import settings
-from tests.support.bounds import bounds_of
 from tests.support.kinds import KINDS
+from tests.support.merges import DRIVER, MERGE, SPARK, committed, merged_by, request_of
 from tests.support.trial import pipeline
 
 PARTS = ["a", "", None, "a b", "ü/=%:\\", "100%+&#?'\"{}[]^*", "1.0"]
@@ -38,32 +32,12 @@ def keyed(partition_by: list[str], *values: str, **target: Any) -> Pipeline:
     return pipeline("t", source={"columns": columns}, target=declared)
 
 
-def stamped(seq: int) -> Position:
-    return Position("trial", 1, seq, "t", "id", {0: seq}, "run")
-
-
-def merged(changes: DataFrame, path: Path, declared: Pipeline, *, hand: bool, seq: int = 1) -> None:
-    """Once by the driver, and once by Delta."""
-    spark, table, bounds = changes.sparkSession, location(str(path)), bounds_of(changes, declared)
-    stamp = stamped(seq)
-    with capture_logs() as logs, transaction(spark, stamp):
-        if hand:
-            given = Changes(changes.schema, lambda: changes, changes.toArrow())
-            way = MergeRequest(spark, table, declared, given, changes.count(), bounds, stamp).prepare()
-            assert isinstance(way, PreparedRewrite)
-            way.commit(stamp)
-        else:
-            target = DeltaTable.forPath(spark, table.uri)
-            PreparedDeltaMerge(target, changes, merge_spec(declared), declared, None).commit(stamp)
-    assert [line for line in logs if "Spark writes" in line["event"]] == []
-
-
 def both_ways(spark: SparkSession, stand: DataFrame, changes: DataFrame, folder: Path, declared: Pipeline) -> Path:
     """The table that the driver has made, which is what Delta has made of it too."""
     stand.coalesce(1).write.format("delta").partitionBy(*declared.target.partition_by).save(str(folder / "hand"))
     shutil.copytree(folder / "hand", folder / "merge")
     for name in ("hand", "merge"):
-        merged(changes, folder / name, declared, hand=name == "hand")
+        merged_by(DRIVER if name == "hand" else MERGE, request_of(changes, folder / name, declared))
     contents = {
         name: sorted(map(str, spark.read.format("delta").load(str(folder / name)).collect()))
         for name in ("hand", "merge")
@@ -101,7 +75,7 @@ def test_what_is_told_of_a_file_hides_no_row_from_delta(spark: SparkSession, tmp
     spark.createDataFrame([], EVERY_KIND).write.format("delta").save(str(tmp_path))
     for number in range(AT_MOST):
         changes = spark.createDataFrame([of_every_kind(number, "a", number)], EVERY_KIND).localCheckpoint()
-        merged(changes, tmp_path, keyed([], *NAMES), hand=True, seq=number + 1)
+        merged_by(DRIVER, request_of(changes, tmp_path, keyed([], *NAMES), seq=number + 1))
     table = spark.read.format("delta").load(str(tmp_path))
     assert len(table.inputFiles()) == AT_MOST
     sortable = {name: kind for name, kind in NAMES.items() if "<" not in kind}
@@ -123,7 +97,7 @@ def test_what_is_told_of_nested_columns_is_what_delta_tells(spark: SparkSession,
     kept = rows.select("id", "part", *nested).coalesce(1).localCheckpoint()
     kept.write.format("delta").save(str(tmp_path / "delta"))
     kept.limit(0).write.format("delta").save(str(tmp_path / "hand"))
-    merged(kept, tmp_path / "hand", keyed([], *nested), hand=True)
+    merged_by(DRIVER, request_of(kept, tmp_path / "hand", keyed([], *nested)))
     by_hand, by_delta = (statistics_in(tmp_path / name) for name in ("hand", "delta"))
     assert by_hand == by_delta
     assert set(nested) <= set(by_hand["nullCount"])
@@ -195,7 +169,7 @@ def test_a_candidate_that_nothing_changes_in_stays(spark: SparkSession, tmp_path
         shifted.coalesce(1).write.format("delta").partitionBy("part").mode("append").save(str(tmp_path))
     changes = [(1, "a", "4"), (11, "b", "6"), (25, "c", "1")]
     given = spark.createDataFrame(changes, "id bigint, part string, value string").localCheckpoint()
-    merged(given, tmp_path, declared, hand=True)
+    merged_by(DRIVER, request_of(given, tmp_path, declared))
     (last,) = DeltaTable.forPath(spark, str(tmp_path)).history(1).collect()
     told = {name: int(value) for name, value in last["operationMetrics"].items() if "Time" not in name}
     assert (told["numTargetFilesRemoved"], told["numTargetFilesAdded"]) == (2, 2)
@@ -233,56 +207,63 @@ def test_a_key_of_each_kind_is_found(spark: SparkSession, tmp_path: Path, kind: 
     both_ways(spark, stand, changes, tmp_path, keyed([], keys=["id", "value"]))
 
 
+THREE = "id bigint, part string, value string"
+# By what is special in a table: its columns, its properties, and why the driver declines it.
 TABLES = {
-    "a column that must be set": "CREATE TABLE {} (id bigint, part string NOT NULL, value string) USING delta",
-    "a constraint": "CREATE TABLE {} (id bigint, part string, value string) USING delta "
-    "TBLPROPERTIES ('delta.constraints.c' = 'id > 0')",
-    "other names in the files": "CREATE TABLE {} (id bigint, part string, value string) USING delta "
-    "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
-    "a variant": "CREATE TABLE {} (id bigint, part string, value string, more variant) USING delta",
-    "chosen statistics": "CREATE TABLE {} (id bigint, part string, value string) USING delta "
-    "TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'id')",
-    "a generated column": "CREATE TABLE {} (id bigint, part string, value string, twice bigint "
-    "GENERATED ALWAYS AS (id * 2)) USING delta",
-    "row tracking": "CREATE TABLE {} (id bigint, part string, value string) USING delta "
-    "TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
+    "a column that must be set": (
+        "id bigint, part string NOT NULL, value string",
+        "",
+        "column part has a rule of its own",
+    ),
+    "a constraint": (THREE, "'delta.constraints.c' = 'id > 0'", "property delta.constraints.c"),
+    "columns mapped by their ids": (THREE, "'delta.columnMapping.mode' = 'id'", "columns are mapped by id"),
+    "a variant": (f"{THREE}, more variant", "", "a table with variantType"),
+    "chosen statistics": (
+        THREE,
+        "'delta.dataSkippingStatsColumns' = 'id'",
+        "property delta.dataSkippingStatsColumns",
+    ),
+    "a generated column": (f"{THREE}, twice bigint GENERATED ALWAYS AS (id * 2)", "", "Delta computes column twice"),
+    "row tracking": (THREE, "'delta.enableRowTracking' = 'true'", "a table with rowTracking"),
 }
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_what_only_spark_knows_to_write_is_left_to_it(spark: SparkSession, tmp_path: Path, table: str) -> None:
-    spark.sql(TABLES[table].format(f"delta.`{tmp_path}/table`"))
+    columns, properties, reason = TABLES[table]
+    more = f" TBLPROPERTIES ({properties})" if properties else ""
+    spark.sql(f"CREATE TABLE delta.`{tmp_path}/table` ({columns}) USING delta{more}")
     changes = spark.createDataFrame([(1, "a", "x")], "id bigint, part string, value string").localCheckpoint()
-    assert told_why(changes, tmp_path / "table")
+    assert reason_to_decline(changes, tmp_path / "table") == reason
     assert spark.read.format("delta").load(f"{tmp_path}/table").select("id", "part", "value").collect() == [
         (1, "a", "x")
     ]
 
 
-def told_why(changes: DataFrame, path: Path) -> str:
-    """Of a batch that Spark has written after all."""
-    spark, declared = changes.sparkSession, keyed([])
-    given = Changes(changes.schema, lambda: changes, changes.toArrow())
-    with capture_logs() as logs, transaction(spark, stamped(1)):
-        bounds = bounds_of(changes, declared)
-        MergeRequest(spark, location(str(path)), declared, given, 1, bounds, stamped(1)).prepare().commit(stamped(1))
-    (line,) = [line for line in logs if line["event"] == "Spark writes this batch"]
-    return str(line["reason"])
+def reason_to_decline(changes: DataFrame, path: Path) -> str:
+    """Of a batch that another strategy has merged after all."""
+    request = request_of(changes, path, keyed([]))
+    chosen = choose_strategy(request)
+    committed(request, chosen)
+    return chosen.declined[DRIVER]
 
 
-def test_a_disk_that_refuses_the_driver_is_tried_by_spark(spark: SparkSession, tmp_path: Path) -> None:
-    """Which says what is wrong in its own way, if it is wrong for it too; here only the driver finds no room."""
+def test_a_disk_that_refuses_the_driver_is_an_error_and_not_a_slower_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Nobody would see it otherwise; and nothing of what was begun remains."""
     spark.createDataFrame([(1, "a", "x")], "id bigint, part string, value string").write.format("delta").save(
         str(tmp_path)
     )
     changes = spark.createDataFrame([(1, "b", "y")], "id bigint, part string, value string").localCheckpoint()
+    files = set(tmp_path.rglob("*.parquet"))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
-        assert "File too large" in told_why(changes, tmp_path)
+        with pytest.raises(OSError, match="File too large"):
+            choose_strategy(request_of(changes, tmp_path, keyed([])))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert spark.read.format("delta").load(str(tmp_path)).collect() == [(1, "b", "y")]
+    assert set(tmp_path.rglob("*.parquet")) == files
+    assert spark.read.format("delta").load(str(tmp_path)).collect() == [(1, "a", "x")]
 
 
 def test_a_copy_of_a_table_that_names_files_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
@@ -291,17 +272,14 @@ def test_a_copy_of_a_table_that_names_files_elsewhere(spark: SparkSession, tmp_p
     )
     spark.sql(f"CREATE TABLE delta.`{tmp_path}/two` SHALLOW CLONE delta.`{tmp_path}/one`")
     changes = spark.createDataFrame([(1, "b", "y")], "id bigint, part string, value string").localCheckpoint()
-    assert "lies elsewhere" in told_why(changes, tmp_path / "two")
+    assert "lies elsewhere" in reason_to_decline(changes, tmp_path / "two")
     assert spark.read.format("delta").load(f"{tmp_path}/two").collect() == [(1, "b", "y")]
 
 
-def test_many_rows_in_few_bytes_are_not_for_the_driver(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(find_candidate_files, "BY_HAND_ROWS", 1)
+def test_many_rows_in_few_bytes_are_not_for_the_driver(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.createDataFrame([(n, "a", "x") for n in (1, 2)], "id bigint, part string, value string")
     rows.coalesce(1).write.format("delta").save(str(tmp_path))
-    declared = keyed([])
-    for number, is_by_hand in ((1, False), (7, True)):
+    for number, strategy in ((1, SPARK), (7, DRIVER)):
         given = spark.createDataFrame([(number, "b", "y")], rows.schema).localCheckpoint()
-        found = find_candidate_files.find_candidate_files(spark, str(tmp_path), bounds_of(given, declared))
-        assert found is not None
-        assert found.fits_driver == is_by_hand
+        chosen = choose_strategy(request_of(given, tmp_path, keyed([]), limits=Limits(rewrite_rows=1)))
+        assert chosen.strategy == strategy

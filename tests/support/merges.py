@@ -1,0 +1,69 @@
+"""One batch merged by one strategy, which must not decline it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from common.delta.open_ledger import open_ledger, transaction
+from common.engine.commit_metrics import Outcome, outcome
+from common.merge.changes import Changes
+from common.merge.delta_merge import DeltaMerge
+from common.merge.driver_rewrite import DriverRewrite
+from common.merge.position_only import PositionOnly
+from common.merge.request import MergeRequest
+from common.merge.spark_rewrite import SparkRewrite
+from common.merge.strategies import ChosenMerge, choose_strategy
+from common.merge.strategy import MergeStrategy
+from common.model.limits import DEFAULT_LIMITS, Limits
+from common.model.position import Position
+from common.settings.locations import location
+from common.settings.pipeline import Pipeline
+from tests.support.bounds import bounds_of
+
+DRIVER, SPARK, MERGE = DriverRewrite.name, SparkRewrite.name, DeltaMerge.name
+STRATEGIES: dict[str, MergeStrategy] = {DRIVER: DriverRewrite(), SPARK: SparkRewrite(), MERGE: DeltaMerge()}
+# By which a run of the engine takes a certain strategy: the ones before it decline.
+LIMITS = {
+    DRIVER: DEFAULT_LIMITS,
+    SPARK: Limits(rewrite_bytes=-1),
+    MERGE: Limits(candidate_files=-1, candidate_bytes=-1),
+}
+
+
+def stamped(seq: int) -> Position:
+    return Position("trial", 1, seq, "t", "id", {0: seq}, "run")
+
+
+def request_of(
+    changes: DataFrame,
+    path: Path,
+    declared: Pipeline,
+    *,
+    seq: int = 1,
+    bounded: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+) -> MergeRequest:
+    """The changes have one row a key; the driver holds them too."""
+    given = Changes(changes.schema, lambda: changes, changes.toArrow())
+    bounds = bounds_of(changes, declared) if bounded else []
+    table = location(str(path))
+    return MergeRequest(changes.sparkSession, table, declared, given, changes.count(), bounds, stamped(seq), limits)
+
+
+def only(name: str) -> Sequence[MergeStrategy]:
+    return (PositionOnly(), STRATEGIES[name])
+
+
+def merged_by(name: str, request: MergeRequest) -> Outcome:
+    """Commit a batch by this strategy; what it did is told by the commit."""
+    chosen = choose_strategy(request, only(name))
+    return committed(request, chosen)
+
+
+def committed(request: MergeRequest, chosen: ChosenMerge) -> Outcome:
+    stamp, forecast = request.stamp, chosen.prepared.forecast
+    with transaction(request.spark, stamp):
+        chosen.prepared.commit(stamp)
+    metrics = open_ledger(request.spark, request.table.uri, "trial").metrics(stamp)
+    return outcome(metrics, superseded=forecast.superseded, absent=forecast.absent)
