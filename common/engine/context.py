@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
+from common.engine.resume import refuse_recreated
 from common.engine.table_fit import TableFit
-from common.errors import StateError
 from common.kafka.topic import TopicClient
 from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.offsets import Offsets, starting_offsets
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
-from common.settings.remedies import new_epoch
 from common.spark.decode.decoder import Decoder
 
 
@@ -36,11 +35,5 @@ class BatchContext:
         starting_offsets(start, self.topic.available())
 
     def refuse_recreated(self) -> None:
-        """After the read, so that no record of a topic that was recreated meanwhile passes."""
-        found, _ = self.topic.describe()
-        if found != self.topic_id:
-            raise StateError(
-                f"topic '{self.topic.name}' was recreated while this job ran (its id is {found}, it was "
-                f"{self.topic_id})",
-                f"begin a new epoch on it with {new_epoch('beginning')}",
-            )
+        """Refuse a topic that was recreated since the run began."""
+        refuse_recreated(self.topic.describe()[0], self.topic_id, self.topic.name)

@@ -39,6 +39,15 @@ def refuse_other_topic(position: Position, name: str, topic_id: str) -> None:
     )
 
 
+def refuse_recreated(found: str, wanted: str, name: str) -> None:
+    """After a read, so that no record of a topic that was recreated meanwhile passes."""
+    if found != wanted:
+        raise StateError(
+            f"topic '{name}' was recreated while this job ran (its id is {found}, it was {wanted})",
+            f"begin a new epoch on it with {new_epoch('beginning')}",
+        )
+
+
 def planned_by_spark(before: Offsets, end: Offsets) -> Plan:
     """A batch of the stream: a partition that Spark's log did not name before is new, and read from its beginning."""
     return Plan({partition: before.get(partition, 0) for partition in end}, end)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from common.delta.format.log_entry import Commit, parse_commit
 from common.delta.ledger import Ledger
-from common.engine import batch, commit, resume
+from common.engine import commit, resume
 from common.errors import StateError
 from common.model import offsets
 from common.model.offsets import Available, Plan
@@ -234,7 +234,7 @@ class SimulatedWorld:
     def _settle(self, start: resume.Resumption, before: Position, planned: Plan, fault: str | None) -> Position:
         rows = self.topic.read(planned)
         assert before.seq - start.position.seq <= sum(planned.end.values()), "this run never ends"
-        batch.refuse_recreated(self.topic.describe()[0], start.topic_id, self.topic.name)
+        resume.refuse_recreated(self.topic.describe()[0], start.topic_id, self.topic.name)
         after = before.advanced(self.topic.name, start.topic_id, planned.end)
         after = replace(after, run=f"run-{self.runs}")
         if fault == BEFORE_COMMIT:

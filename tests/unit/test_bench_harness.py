@@ -55,16 +55,16 @@ def test_every_row_is_inside_of_its_batchs_bounds(name: BatchName) -> None:
     assert len(bound.spans) <= SPANS
     assert all(row.month in bound.months and bound.meets(row.time, row.time) for row in rows)
     assert not bound.meets("2030-01-01T00:00", "2031-01-01T00:00")
-    assert len(exact_bound_of(rows).ranges) == len({row.time for row in rows})
+    assert len(exact_bound_of(rows).spans) == len({row.time for row in rows})
 
 
 def test_neighbouring_hours_are_one_span_and_the_widest_gaps_divide() -> None:
     chance = random.Random(1)
     batches = Batches(ONE, "newest-144")
-    assert bound_of(batches.batch(3)).ranges == [("2023-01-02T00:00", "2023-01-02T23:00")]
-    ranges = bound_of(Batches(ONE, "random-144").batch(chance.randrange(100))).ranges
-    assert len(ranges) == SPANS
-    assert all(first <= last for first, last in ranges)
+    assert bound_of(batches.batch(3)).spans == [("2023-01-02T00:00", "2023-01-02T23:00")]
+    spans = bound_of(Batches(ONE, "random-144").batch(chance.randrange(100))).spans
+    assert len(spans) == SPANS
+    assert all(first <= last for first, last in spans)
 
 
 def commit(table: Path, version: int, *actions: dict[str, object]) -> None:
@@ -159,12 +159,12 @@ def result() -> Result:
     )
 
 
-def rejections(result: Result) -> dict[str, str]:
-    return {target.what: target.rejection for target in targets(result)}
+def verdicts(result: Result) -> dict[str, str]:
+    return {target.what: target.verdict for target in targets(result)}
 
 
 def test_each_promise_is_met_or_missed_by_its_figure(result: Result) -> None:
-    found = rejections(result)
+    found = verdicts(result)
     assert found["ours-batch, newest hours: candidate files at 100x-locations of those at 1x"] == "met"
     assert found["ours-batch, newest hours: time at 100x-locations of that at 1x, upper end"] == "met"
     assert found["ours-batch, newest hours at 100x-locations: times faster than tuned"] == "met"
@@ -176,7 +176,7 @@ def test_each_promise_is_met_or_missed_by_its_figure(result: Result) -> None:
 
 def test_a_contender_with_a_wrong_table_is_not_ranked(result: Result) -> None:
     result.cells[f"{ONE.name}/newest-144"].entries["ours-batch"].wrong = "wrong: 1 row instead of 2"
-    assert rejections(result)["ours-batch, newest hours at 1x: times faster than every iceberg"] == "not measured"
+    assert verdicts(result)["ours-batch, newest hours at 1x: times faster than every iceberg"] == "not measured"
 
 
 def test_the_page_has_every_contender_and_every_target(result: Result, tmp_path: Path) -> None:

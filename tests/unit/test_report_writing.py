@@ -24,7 +24,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def result(seq: int) -> BatchResult:
-    committed = Committed(Outcome(1, 0, 0, 0, 0), FilesTouched(1, 1, 1, 1))
+    committed = Committed(Outcome(1, 0, 0, 0, 0), FilesTouched(1, 1, 1, 1), "driver rewrite", {})
     position = Position("trial", 1, seq, "t", "an id", {0: seq}, "run-1")
     dispositions = {"merge": 1, "folded": 0, "late": 0, "quarantined": 0, "null": 0}
     return BatchResult(position, Plan({0: seq - 1}, {0: seq}), dispositions, 0, committed, {"read": 0.1})

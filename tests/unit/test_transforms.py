@@ -29,7 +29,7 @@ def dispositions(found: DataFrame) -> list[str]:
 def test_sound_json_becomes_typed_columns(spark: SparkSession) -> None:
     found = classified_json(records(spark, b'{"id":1,"at":"2023-01-01T00:00","degrees":-3.5}'), pipeline())
     expected = spark.createDataFrame(
-        [(1, "2023-01-01T00:00", -3.5, "merge")], "id bigint, at string, degrees double, _fate string"
+        [(1, "2023-01-01T00:00", -3.5, "merge")], "id bigint, at string, degrees double, _disposition string"
     )
     assert_df_equality(found.select("id", "at", "degrees", "_disposition"), expected, ignore_nullable=True)
 
