@@ -1,0 +1,143 @@
+"""Each scenario, through every strategy and for batches that the driver or Spark holds: one table, one feed, one count.
+
+Delta's MERGE without bounds, on a batch that Spark holds, is what the others are compared with.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from common.engine.changes import changes_of
+from common.engine.materialized_batch import materialize
+from common.merge.request import MergeRequest
+from common.merge.strategies import choose_strategy
+from common.merge.strategy import Declined
+from common.model.disposition import DELETED, DISPOSITION, MERGE, MESSAGE, REASON
+from common.model.limits import DEFAULT_LIMITS, Limits
+from common.model.record import RECORD, RECORD_DDL
+from common.rules.key_uniqueness import check_keys
+from common.rules.pruning import prune_bounds
+from common.settings.locations import location
+from common.settings.pipeline import Pipeline
+from tests.conformance.scenarios import DELETE, NOON, SCENARIOS, Event, Scenario
+from tests.support.merges import DRIVER, SPARK, STRATEGIES, committed, only, stamped
+from tests.support.merges import MERGE as DELTA_MERGE
+
+
+@dataclass(frozen=True)
+class Way:
+    """A strategy, and who holds the batch."""
+
+    strategy: str
+    limits: Limits = DEFAULT_LIMITS
+    is_fetched: bool = False
+    is_bounded: bool = True
+
+
+IN_SPARK = Limits(collected_bytes=-1)
+REFERENCE = Way(DELTA_MERGE, IN_SPARK, is_bounded=False)
+WAYS = {
+    "driver rewrite, fetched": Way(DRIVER, is_fetched=True),
+    "driver rewrite, collected": Way(DRIVER),
+    "Spark rewrite, large": Way(SPARK, IN_SPARK),
+    "Delta MERGE, fetched": Way(DELTA_MERGE, is_fetched=True),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_strategy_gives_the_same(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    scenario = SCENARIOS[name]()
+    scenario.create(spark, str(tmp_path / "created"))
+    wanted = settled(spark, scenario, REFERENCE, tmp_path / "reference")
+    for way, how in WAYS.items():
+        found = settled(spark, scenario, how, tmp_path / way)
+        if how.strategy in scenario.declined_by:
+            assert found is None, way
+        else:
+            assert found == wanted, way
+
+
+def settled(spark: SparkSession, scenario: Scenario, way: Way, path: Path) -> list[Any] | None:
+    """What each batch did, the rows of the table, and its change feed. None where the strategy declined a batch."""
+    shutil.copytree(path.parent / "created", path)
+    before = deltalake.DeltaTable(path).version() if scenario.is_read_by_others else version(spark, path)
+    told: list[Any] = []
+    offset = 0
+    for seq, events in enumerate(scenario.batches, start=1):
+        request = request_of(classified(spark, scenario.pipeline(), events, offset), scenario, way, path, seq)
+        offset += len(events)
+        if isinstance(STRATEGIES[way.strategy].prepare(request), Declined):
+            return None
+        told.append(committed(request, choose_strategy(fresh(request), only(way.strategy))))
+    told.append(sorted(map(str, spark.read.format("delta").load(str(path)).collect())))
+    if scenario.is_read_by_others:
+        told.append(rows_for_others(path, scenario))
+    told.append(feed(spark, path, scenario, before + 1))
+    return told
+
+
+def fresh(request: MergeRequest) -> MergeRequest:
+    """A new attempt: what the strategy was asked before has begun a transaction."""
+    return MergeRequest(
+        request.spark,
+        request.table,
+        request.pipeline,
+        request.declared_changes,
+        request.to_merge,
+        request.declared_bounds,
+        request.stamp,
+        request.limits,
+    )
+
+
+def request_of(rows: DataFrame, scenario: Scenario, way: Way, path: Path, seq: int) -> MergeRequest:
+    """A batch as the engine makes it, from validated events on."""
+    declared = scenario.pipeline()
+    batch = materialize(rows, declared, way.limits, is_fetched=way.is_fetched).deduplicate()
+    assert (batch.arrow is None) == (way.limits is IN_SPARK)
+    stats, target = batch.stats(), declared.target
+    check_keys(stats.ambiguous, target.keys, target.ordering)
+    to_merge = sum(each.dispositions[MERGE] for each in stats.tally.values())
+    bounds = prune_bounds(stats.value_ranges, stats.types, target.keys, deletes=declared.deletes)
+    changes = changes_of(batch, declared, stamped(seq))
+    table = location(str(path))
+    used = bounds if way.is_bounded else []
+    return MergeRequest(rows.sparkSession, table, declared, changes, to_merge, used, stamped(seq), way.limits)
+
+
+def classified(spark: SparkSession, declared: Pipeline, events: list[Event], first: int) -> DataFrame:
+    """Validated events, each with its record."""
+    columns = declared.source.columns
+    deletes = f", {DELETED} boolean" if declared.deletes else ""
+    ddl = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    rows = []
+    for number, event in enumerate(events):
+        is_delete = event[-1] == DELETE and len(event) < len(columns)
+        values = (*event[:-1], *[None] * (len(columns) - len(event) + 1)) if is_delete else event
+        record = (b"k", b"v", "t", 0, first + number, NOON)
+        rows.append((*values, record, None, None, MERGE, *([is_delete] if declared.deletes else [])))
+    schema = f"{ddl}, {RECORD} {RECORD_DDL}, {REASON} string, {MESSAGE} string, {DISPOSITION} string{deletes}"
+    return spark.createDataFrame(rows, schema)
+
+
+def version(spark: SparkSession, path: Path) -> int:
+    return int(spark.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").collect()[0]["version"])
+
+
+def rows_for_others(path: Path, scenario: Scenario) -> list[str]:
+    table = deltalake.DeltaTable(path).to_pyarrow_table(columns=list(scenario.columns))
+    return sorted(map(str, table.to_pylist()))
+
+
+def feed(spark: SparkSession, path: Path, scenario: Scenario, first: int) -> list[str] | None:
+    """The change feed of all batches, by the number of the batch."""
+    if "delta.enableChangeDataFeed" not in scenario.properties:
+        return None
+    changes = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", first)
+    rows = changes.load(str(path)).drop("_commit_timestamp").collect()
+    return sorted(map(str, rows))
