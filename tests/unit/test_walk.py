@@ -6,38 +6,47 @@ from types import ModuleType
 
 import pytest
 
-from tests.walk.steps import Hops, Step, count_hops, files_entered, files_read, step_lines
+from tests.walk.steps import Hops, Step, calls, count_hops, in_order, step_lines, steps_of, with_ways_back
 from tests.walk.tracer import Tracer, traced
 
 
 @pytest.mark.parametrize(
-    ("files", "counted"),
+    ("moves", "counted"),
     [
         ("", Hops(files=0, hops=0, returns=0)),
-        ("a", Hops(files=1, hops=0, returns=0)),
-        ("aaa", Hops(files=1, hops=0, returns=0)),
-        ("aabbc", Hops(files=3, hops=2, returns=0)),
-        ("aba", Hops(files=2, hops=2, returns=1)),
-        ("abbaacab", Hops(files=3, hops=5, returns=3)),
+        ("aa", Hops(files=1, hops=0, returns=0)),
+        ("aa ab bb bc", Hops(files=3, hops=2, returns=0)),
+        ("ab ac ad", Hops(files=4, hops=3, returns=0)),
+        ("ab ba", Hops(files=2, hops=2, returns=1)),
+        ("ab ac bc ab aa cd", Hops(files=4, hops=5, returns=2)),
     ],
 )
-def test_a_hop_changes_the_file_and_a_return_is_a_hop_into_one_that_was_left(files: str, counted: Hops) -> None:
-    assert count_hops(files) == counted
+def test_a_hop_changes_the_file_and_a_return_is_a_hop_into_one_that_was_seen(moves: str, counted: Hops) -> None:
+    assert count_hops((move[0], move[1]) for move in moves.split()) == counted
 
 
-def step(file: str, depth: int, caller: str | None) -> Step:
-    return Step(file, "function", "", depth, caller)
+def step(file: str, depth: int, caller: str, function: str = "function") -> Step:
+    return Step(file, function, "", depth, caller)
 
 
-def test_whoever_goes_back_to_the_caller_hops_more() -> None:
-    steps = [step("a", 0, None), step("b", 1, "a"), step("c", 1, "a"), step("c", 2, "c")]
-    assert count_hops(files_entered(steps)) == Hops(files=3, hops=2, returns=0)
-    assert count_hops(files_read(steps)) == Hops(files=3, hops=3, returns=1)
+def test_the_way_back_to_the_caller_is_no_call() -> None:
+    steps = [step("a", 0, "a"), step("b", 1, "a"), step("c", 1, "a"), step("a", 1, "a"), step("b", 2, "a")]
+    assert count_hops(calls(steps)) == Hops(files=3, hops=3, returns=1)
+    assert count_hops(in_order(steps)) == Hops(files=3, hops=4, returns=2)
+    assert count_hops(with_ways_back(steps)) == Hops(files=3, hops=5, returns=3)
+
+
+def test_a_step_is_the_first_call_of_a_function_in_its_batch() -> None:
+    tail = [step("a", 2, "a", "end"), step("b", 1, "a", "of the batch before")]
+    batch = [step("a", 0, "a", "settle"), step("b", 1, "a", "plan"), step("a", 2, "b", "end")]
+    again = [step("b", 2, "b", "plan"), step("b", 1, "b", "settle")]
+    assert steps_of([*tail, *batch, *again]) == [*batch, again[-1]]
+    assert steps_of([]) == []
 
 
 def test_a_line_shows_depth_hop_and_return() -> None:
-    steps = [step("a", 3, None), step("b", 4, "a"), step("b", 5, "b"), Step("a", "end", "Says it.", 3, None)]
-    assert list(step_lines(steps)) == ["→ a  function", "→   b  function", "      b  function", "↩ a  end  Says it."]
+    steps = [step("a", 3, "a"), step("b", 4, "a"), step("b", 5, "b"), Step("a", "end", "Says it.", 4, "b")]
+    assert list(step_lines(steps)) == ["  a  function", "→   b  function", "      b  function", "↩   a  end  Says it."]
 
 
 FIRST = '''
@@ -49,8 +58,11 @@ def batch(second):
     """Settle one batch.
 
     More of it is no part of the line."""
-    second.helper([3, 1])
-    second.helper([])
+    def number(each):
+        return each
+
+    second.helper([3, 1], number)
+    second.helper([], number)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(in_pool, [1, 2]))
     mark("other")
@@ -63,30 +75,32 @@ def decorated(function):
     return function
 
 @decorated
-def helper(numbers):
+def helper(numbers, own):
     '''Help.'''
-    return sorted(numbers, key=lambda number: -number), [each for each in numbers]
+    return sorted(numbers, key=lambda each: -own(each)), [each for each in numbers]
 """
 
 
-def test_each_function_is_one_step_of_a_batch_however_often_it_is_called(tmp_path: Path) -> None:
+def test_calls_are_noted_with_their_depth_and_their_callers_file(tmp_path: Path) -> None:
     first, second = (module(tmp_path / name, text) for name, text in (("first.py", FIRST), ("second.py", SECOND)))
     tracer = Tracer(tmp_path, first.mark, "last", frozenset())
     with traced(tracer):
         first.batch(second)
         first.batch(second)
-    batch = Step("first.py", "batch", "Settle one batch.", 0, None)
+    batch = Step("first.py", "batch", "Settle one batch.", 0, "first.py")
     helper = Step("second.py", "helper", "Help.", 1, "first.py")
+    number = Step("first.py", "batch.number", "", 2, "second.py")
     in_pool = Step("first.py", "in_pool", "", 1, "first.py")
-    assert tracer.batches == [[batch, helper, in_pool]] * 2
+    assert tracer.batches == [[batch, helper, number, number, helper, in_pool, in_pool]] * 2
 
 
-def test_files_that_are_left_out_are_no_steps(tmp_path: Path) -> None:
+def test_what_is_called_from_a_file_that_is_left_out_is_no_step(tmp_path: Path) -> None:
     first, second = (module(tmp_path / name, text) for name, text in (("first.py", FIRST), ("second.py", SECOND)))
-    tracer = Tracer(tmp_path, first.mark, "last", frozenset({"first.py"}))
-    with traced(tracer):
-        first.batch(second)
-    assert tracer.batches == [[Step("second.py", "helper", "Help.", 0, None)]]
+    for left_out, functions in (("first.py", []), ("second.py", ["batch", "in_pool", "in_pool"])):
+        tracer = Tracer(tmp_path, first.mark, "last", frozenset({left_out}))
+        with traced(tracer):
+            first.batch(second)
+        assert [[call.function for call in batch] for batch in tracer.batches] == [functions]
 
 
 def module(path: Path, text: str) -> ModuleType:

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from tests.walk.stage import BATCHES, LAST_POINT, LEFT_OUT, RECORDS
-from tests.walk.steps import Step, count_hops, files_entered, files_read, step_lines
+from tests.walk.steps import Step, calls, count_hops, in_order, step_lines, with_ways_back
 
 
 def page_of(steps: Sequence[Step]) -> str:
-    entered, read = count_hops(files_entered(steps)), count_hops(files_read(steps))
+    called, ordered, back = (count_hops(moves(steps)) for moves in (calls, in_order, with_ways_back))
     return f"""\
 # The way of a record
 
 Written by `make walk`: the functions that one small batch goes through, in the order in which a reader meets them.
 
-**{entered.hops} hops through {entered.files} files, {entered.returns} of them returns; {len(steps)} steps.**
+**{called.hops} hops through {called.files} files, {called.returns} of them returns; {len(steps)} steps.**
 
 ## What is counted
 
@@ -24,12 +24,18 @@ once is over by then.
 
 - A **step** is a function of `common/` that this batch enters for the first time. A second call of it is no step. A
   lambda or a comprehension is no step: it is read where it stands.
-- A **hop** is a step in another file than the step before.
-- A **return** is a hop into a file that was left before.
-- Going back to the caller after a call is not counted. A reader who goes back after every call, and only then into the
-  next one, makes {read.hops} hops, {read.returns} of them returns.
-- Left out are {_listed(sorted(LEFT_OUT))}: no record goes through them. What Spark does in its JVM is
-  not seen.
+- A **hop** is a step that is called from another file. The way back to the caller is no hop.
+- A **return** is a hop into a file that the reader has seen before.
+- Left out are {_listed(sorted(LEFT_OUT))}, and what they call: no record goes through them. What Spark
+  does in its JVM is not seen.
+
+These are the numbers to go by. Two other ways to count the same steps:
+
+| a hop is | hops | returns |
+| --- | ---: | ---: |
+| a call into another file, as above | {called.hops} | {called.returns} |
+| a step in another file than the step before it | {ordered.hops} | {ordered.returns} |
+| the same, for a reader who goes back to the caller before each call | {back.hops} | {back.returns} |
 
 Pools of threads do their work in the caller's thread here, so that the order is always the same.
 

@@ -19,7 +19,7 @@ from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from tests.support.broker import Broker
 from tests.support.commands import ROOT, jars, spark_properties
-from tests.walk.steps import Step
+from tests.walk.steps import Step, steps_of
 from tests.walk.tracer import Tracer, traced
 
 PIPELINE, TOPIC = "temperatures", "temperatures"
@@ -44,7 +44,7 @@ def steps_of_the_last_batch(folder: Path) -> list[Step]:
         with traced(tracer):
             run_job(streaming_merge, "--mode", "batch", "--once", table, broker.address, TOPIC)
         require_settled(spark, table, tracer)
-    return tracer.batches[-1]
+    return steps_of(tracer.batches[-1])
 
 
 def set_environment(folder: Path) -> None:

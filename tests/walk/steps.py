@@ -1,56 +1,80 @@
 """Steps of a record through the files of the project, and how often a reader changes the file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import dropwhile, pairwise
+
+# From one file to another, or within one.
+Move = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One function that a batch enters for the first time."""
+    """One call of a function, and the file from which it was called."""
 
     file: str
     function: str
     says: str
     depth: int
-    caller: str | None
+    caller: str
 
 
 @dataclass(frozen=True)
 class Hops:
-    """How often a reader changes the file, and how often into a file that was left before."""
+    """How many files a reader sees, how often the file changes, and how often into one that was seen before."""
 
     files: int
     hops: int
     returns: int
 
 
-def count_hops(files: Sequence[str]) -> Hops:
-    """Count the changes of the file in a sequence of visited files."""
-    hops = [after for before, after in pairwise(files) if before != after]
-    # Each file but the first is entered by one hop for the first time: every other hop leads back.
-    seen = set(files)
-    return Hops(len(seen), len(hops), len(hops) - max(len(seen) - 1, 0))
+def steps_of(calls: Sequence[Step]) -> list[Step]:
+    """Keep the first call of each function, from the first call of the outermost function on.
+
+    What comes before that still belongs to the batch before.
+    """
+    top = min((call.depth for call in calls), default=0)
+    first: dict[tuple[str, str], Step] = {}
+    for call in dropwhile(lambda call: call.depth > top, calls):
+        first.setdefault((call.file, call.function), call)
+    return list(first.values())
 
 
-def files_entered(steps: Sequence[Step]) -> list[str]:
-    """List the file of each step."""
-    return [step.file for step in steps]
+def count_hops(moves: Iterable[Move]) -> Hops:
+    """Count the moves into another file. The file of the first move is seen from the beginning."""
+    seen: set[str] = set()
+    hops = returns = 0
+    for before, after in moves:
+        seen.add(before)
+        if before != after:
+            hops += 1
+            returns += after in seen
+            seen.add(after)
+    return Hops(len(seen), hops, returns)
 
 
-def files_read(steps: Sequence[Step]) -> list[str]:
-    """List the files of a reader who goes back to the caller after each call, and only then into the next one."""
-    return [file for step in steps for file in (step.caller, step.file) if file is not None]
+def calls(steps: Sequence[Step]) -> list[Move]:
+    """List the moves of a reader who follows each call. The way back to the caller is no move."""
+    return [(step.caller, step.file) for step in steps]
+
+
+def in_order(steps: Sequence[Step]) -> list[Move]:
+    """List the moves from each step to the next one."""
+    return list(pairwise(step.file for step in steps))
+
+
+def with_ways_back(steps: Sequence[Step]) -> list[Move]:
+    """List the moves of a reader who goes back to the caller before each call."""
+    return list(pairwise(file for step in steps for file in (step.caller, step.file)))
 
 
 def step_lines(steps: Sequence[Step]) -> Iterator[str]:
     """Write one line a step, indented by the depth of its call; → is a hop, ↩ a hop that is a return."""
     top = min((step.depth for step in steps), default=0)
     seen: set[str] = set()
-    before = None
     for step in steps:
-        mark = " " if step.file == before else "↩" if step.file in seen else "→"
+        seen.add(step.caller)
+        mark = " " if step.file == step.caller else "↩" if step.file in seen else "→"
+        seen.add(step.file)
         says = f"  {step.says}" if step.says else ""
         yield f"{mark} {'  ' * (step.depth - top)}{step.file}  {step.function}{says}"
-        seen.add(step.file)
-        before = step.file

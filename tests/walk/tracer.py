@@ -14,21 +14,19 @@ from unittest.mock import patch
 
 from tests.walk.steps import Step
 
-# A function is known by its file, its first line and its name. Code objects of two files can be equal.
-Function = tuple[str, int, str]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Tracer:
-    """List the steps of each batch: the functions of one folder, each at its first call.
+    """List the calls of each batch to functions of one folder, without what files that are left out call in turn.
 
-    A batch ends where `mark` is called with the name of `last`.
+    A batch ends where `mark` is called with the name `last`.
     """
 
     def __init__(self, folder: Path, mark: Callable[[str], None], last: str, left_out: frozenset[str]) -> None:
         self.batches: list[list[Step]] = []
         self._folder, self._mark, self._last, self._left_out = f"{folder}/", mark.__code__, last, left_out
-        self._batch: dict[Function, Step] = {}
+        self._batch: list[Step] = []
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         """Note a call. Python calls this for every call and every return in a thread."""
@@ -37,42 +35,44 @@ class Tracer:
         code = frame.f_code
         if code is self._mark:
             if self._last in frame.f_locals.values():
-                self.batches.append(list(self._batch.values()))
-                self._batch = {}
-            return
-        function = (code.co_filename, code.co_firstlineno, code.co_qualname)
-        if function not in self._batch and self._is_ours(code):
-            self._batch[function] = self._step(frame)
+                self.batches.append(self._batch)
+                self._batch = []
+        elif self._is_ours(code) and is_named(code):
+            self._note(frame)
+
+    def _note(self, frame: FrameType) -> None:
+        above = [each.f_code for each in frames_above(frame) if self._is_ours(each.f_code)]
+        file = self._file(frame.f_code)
+        callers = [self._file(code) for code in above]
+        if self._left_out.isdisjoint([file, *callers]):
+            self._batch.append(
+                Step(
+                    file=file,
+                    function=frame.f_code.co_qualname.replace(".<locals>", ""),
+                    says=docstrings(Path(frame.f_code.co_filename)).get(frame.f_code.co_firstlineno, ""),
+                    depth=sum(map(is_named, above)),
+                    caller=callers[0] if callers else file,
+                )
+            )
 
     def _is_ours(self, code: CodeType) -> bool:
-        """Leave out other folders, and code without a name of its own: it is read where it stands."""
-        return (
-            code.co_filename.startswith(self._folder)
-            and not code.co_name.startswith("<")
-            and self._file(code) not in self._left_out
-        )
-
-    def _step(self, frame: FrameType) -> Step:
-        callers = list(self._callers(frame))
-        code = frame.f_code
-        return Step(
-            file=self._file(code),
-            function=code.co_qualname.replace(".<locals>", ""),
-            says=docstrings(Path(code.co_filename)).get(code.co_firstlineno, ""),
-            depth=len(callers),
-            caller=callers[0] if callers else None,
-        )
-
-    def _callers(self, frame: FrameType) -> Iterator[str]:
-        """List the files of the calls that are under way, the nearest first."""
-        above = frame.f_back
-        while above is not None:
-            if self._is_ours(above.f_code):
-                yield self._file(above.f_code)
-            above = above.f_back
+        return code.co_filename.startswith(self._folder)
 
     def _file(self, code: CodeType) -> str:
         return code.co_filename.removeprefix(self._folder)
+
+
+def is_named(code: CodeType) -> bool:
+    """Tell a function from a lambda or a comprehension, which is read where it stands."""
+    return not code.co_name.startswith("<")
+
+
+def frames_above(frame: FrameType) -> Iterator[FrameType]:
+    """List the calls that are under way, the nearest first."""
+    above = frame.f_back
+    while above is not None:
+        yield above
+        above = above.f_back
 
 
 @cache
