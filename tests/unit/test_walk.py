@@ -6,7 +6,17 @@ from types import ModuleType
 
 import pytest
 
-from tests.walk.steps import Hops, Step, calls, count_hops, in_order, step_lines, steps_of, with_ways_back
+from tests.walk.steps import (
+    Hops,
+    Step,
+    calls,
+    count_hops,
+    in_order,
+    openings,
+    step_lines,
+    steps_of,
+    with_ways_back,
+)
 from tests.walk.tracer import Tracer, traced
 
 
@@ -22,18 +32,20 @@ from tests.walk.tracer import Tracer, traced
     ],
 )
 def test_a_hop_changes_the_file_and_a_return_is_a_hop_into_one_that_was_seen(moves: str, counted: Hops) -> None:
-    assert count_hops((move[0], move[1]) for move in moves.split()) == counted
+    assert count_hops([(move[0], move[1]) for move in moves.split()]) == counted
 
 
 def step(file: str, depth: int, caller: str, function: str = "function") -> Step:
     return Step(file, function, "", depth, caller)
 
 
-def test_the_way_back_to_the_caller_is_no_call() -> None:
-    steps = [step("a", 0, "a"), step("b", 1, "a"), step("c", 1, "a"), step("a", 1, "a"), step("b", 2, "a")]
-    assert count_hops(calls(steps)) == Hops(files=3, hops=3, returns=1)
+def test_the_callers_file_and_that_of_the_last_step_are_open() -> None:
+    callers_and_files = ("aa", "ab", "ab", "ac", "aa", "ab")
+    steps = [step(file, 1, caller) for caller, file in map(tuple, callers_and_files)]
+    assert count_hops(openings(steps)) == Hops(files=3, hops=3, returns=1)
+    assert count_hops(calls(steps)) == Hops(files=3, hops=4, returns=2)
     assert count_hops(in_order(steps)) == Hops(files=3, hops=4, returns=2)
-    assert count_hops(with_ways_back(steps)) == Hops(files=3, hops=5, returns=3)
+    assert count_hops(with_ways_back(steps)) == Hops(files=3, hops=7, returns=5)
 
 
 def test_a_step_is_the_first_call_of_a_function_in_its_batch() -> None:

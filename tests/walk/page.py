@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from tests.walk.stage import BATCHES, LAST_POINT, LEFT_OUT, RECORDS
-from tests.walk.steps import Step, calls, count_hops, in_order, step_lines, with_ways_back
+from tests.walk.steps import Move, Step, calls, count_hops, in_order, openings, step_lines, with_ways_back
 
 
 def page_of(steps: Sequence[Step]) -> str:
-    called, ordered, back = (count_hops(moves(steps)) for moves in (calls, in_order, with_ways_back))
+    opened = count_hops(openings(steps))
     return f"""\
 # The way of a record
 
 Written by `make walk`: the functions that one small batch goes through, in the order in which a reader meets them.
 
-**{called.hops} hops through {called.files} files, {called.returns} of them returns; {len(steps)} steps.**
+**{opened.hops} hops through {opened.files} files, {opened.returns} of them returns; {len(steps)} steps.**
 
 ## What is counted
 
@@ -24,18 +24,19 @@ once is over by then.
 
 - A **step** is a function of `common/` that this batch enters for the first time. A second call of it is no step. A
   lambda or a comprehension is no step: it is read where it stands.
-- A **hop** is a step that is called from another file. The way back to the caller is no hop.
+- A **hop** is a step for which a reader opens another file: neither that of the caller nor that of the step before. The
+  way back to the caller is no hop.
 - A **return** is a hop into a file that the reader has seen before.
 - Left out are {_listed(sorted(LEFT_OUT))}, and what they call: no record goes through them. What Spark
   does in its JVM is not seen.
 
-These are the numbers to go by. Two other ways to count the same steps:
+These are the numbers to go by. Other ways to count the same steps:
 
 | a hop is | hops | returns |
 | --- | ---: | ---: |
-| a call into another file, as above | {called.hops} | {called.returns} |
-| a step in another file than the step before it | {ordered.hops} | {ordered.returns} |
-| the same, for a reader who goes back to the caller before each call | {back.hops} | {back.returns} |
+{_other("a step that another file calls", calls(steps))}
+{_other("a step in another file than the step before", in_order(steps))}
+{_other("the same, with every way back to the caller before a call", with_ways_back(steps))}
 
 Pools of threads do their work in the caller's thread here, so that the order is always the same.
 
@@ -52,3 +53,8 @@ call. → is a hop, ↩ a hop that is a return.
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:-1]) + f" and `{names[-1]}`"
+
+
+def _other(hop: str, moves: Sequence[Move]) -> str:
+    counted = count_hops(moves)
+    return f"| {hop} | {counted.hops} | {counted.returns} |"

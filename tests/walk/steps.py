@@ -1,11 +1,13 @@
 """Steps of a record through the files of the project, and how often a reader changes the file."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, pairwise
 
 # From one file to another, or within one.
 Move = tuple[str, str]
+STAY, NEW, RETURN = " ", "→", "↩"
 
 
 @dataclass(frozen=True)
@@ -40,21 +42,35 @@ def steps_of(calls: Sequence[Step]) -> list[Step]:
     return list(first.values())
 
 
-def count_hops(moves: Iterable[Move]) -> Hops:
-    """Count the moves into another file. The file of the first move is seen from the beginning."""
+def marks(moves: Iterable[Move]) -> Iterator[str]:
+    """Mark each move: as a hop into a new file, as a return into one that was seen, or as none of the two.
+
+    The file of the first move is seen from the beginning.
+    """
     seen: set[str] = set()
-    hops = returns = 0
     for before, after in moves:
         seen.add(before)
-        if before != after:
-            hops += 1
-            returns += after in seen
-            seen.add(after)
-    return Hops(len(seen), hops, returns)
+        yield STAY if before == after else RETURN if after in seen else NEW
+        seen.add(after)
+
+
+def count_hops(moves: Sequence[Move]) -> Hops:
+    """Count the moves into another file."""
+    counted = Counter(marks(moves))
+    files = {file for move in moves for file in move}
+    return Hops(len(files), counted[NEW] + counted[RETURN], counted[RETURN])
+
+
+def openings(steps: Sequence[Step]) -> list[Move]:
+    """List the moves of a reader who follows calls, with two files open: the caller's and that of the step before."""
+    before = [None, *(step.file for step in steps)]
+    return [
+        (step.file if step.file == last else step.caller, step.file) for last, step in zip(before, steps, strict=False)
+    ]
 
 
 def calls(steps: Sequence[Step]) -> list[Move]:
-    """List the moves of a reader who follows each call. The way back to the caller is no move."""
+    """List the moves from each caller to the function that it calls."""
     return [(step.caller, step.file) for step in steps]
 
 
@@ -69,12 +85,8 @@ def with_ways_back(steps: Sequence[Step]) -> list[Move]:
 
 
 def step_lines(steps: Sequence[Step]) -> Iterator[str]:
-    """Write one line a step, indented by the depth of its call; → is a hop, ↩ a hop that is a return."""
+    """Write one line a step, with its mark, indented by the depth of its call."""
     top = min((step.depth for step in steps), default=0)
-    seen: set[str] = set()
-    for step in steps:
-        seen.add(step.caller)
-        mark = " " if step.file == step.caller else "↩" if step.file in seen else "→"
-        seen.add(step.file)
+    for mark, step in zip(marks(openings(steps)), steps, strict=True):
         says = f"  {step.says}" if step.says else ""
         yield f"{mark} {'  ' * (step.depth - top)}{step.file}  {step.function}{says}"
