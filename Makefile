@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 PIPELINE ?= ratings
 TABLE ?=
 
-.PHONY: help docs demo ratings-demo test test-long drill bench bench-avro bench-profile bench-settings check setup lock kafka-up kafka-down kafka-create-topic \
+.PHONY: help docs demo ratings-demo test test-long drill bench bench-avro bench-profile bench-settings walk check setup lock kafka-up kafka-down kafka-create-topic \
   kafka-produce-test-events create-sink-table streaming-app-run pyspark compact-small-files vacuum clean
 
 help: ## List the targets
@@ -53,6 +53,10 @@ bench-settings: setup ## What each Spark and Delta setting is worth for a small 
 bench-profile: setup ## Where the time of a small and of a large batch goes, to docs/bench/profile.md: minutes
 	@./build.sh --jars kafka iceberg
 	@$(PYTHON) -m tests.bench.profile
+
+walk: setup ## The way of a record through the files of common/, step by step, to docs/walk.md: a minute
+	@./build.sh --jars kafka
+	@$(PYTHON) -m tests.walk
 
 build/classes.jsa: conf/jars.lock requirements.txt jobs/class_archive.py | setup
 	@submit/class_archive.sh

@@ -12,7 +12,7 @@ from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry
 from tests.support.broker import Broker
-from tests.support.commands import ROOT, jars
+from tests.support.commands import ROOT, jars, spark_properties
 from tests.support.merges import LIMITS, MERGE
 from tests.support.trial import Trial, load_trial_base
 
@@ -71,10 +71,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session that jobs get from conf/local.conf, inside this process."""
     work = tmp_path_factory.mktemp("spark")
     builder = SparkSession.builder.appName("tests")
-    for line in (ROOT / "conf" / "local.conf").read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
-            builder = builder.config(*line.split(None, 1))
-    for key, value in of_tests(work).items():
+    for key, value in (spark_properties("local") | of_tests(work)).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     yield session

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from tests.support.commands import ROOT, jars
+from tests.support.commands import ROOT, jars, spark_properties
 
 # More than any contender needs: how much ours can do with is tried on its own, with spark-submit.
 HEAP = "6g"
@@ -22,10 +22,7 @@ OPENED = "--add-opens=java.management/sun.management=ALL-UNNAMED"
 def start_spark(folder: Path) -> SparkSession:
     """The settings of conf/local.conf, on two cores, with Iceberg's jar and catalog besides."""
     builder = SparkSession.builder.appName("bench")
-    for line in (ROOT / "conf" / "local.conf").read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
-            builder = builder.config(*line.split(None, 1))
-    for key, value in of_bench(folder).items():
+    for key, value in (spark_properties("local") | of_bench(folder)).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

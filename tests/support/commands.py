@@ -14,6 +14,13 @@ def jars(*groups: str) -> list[Path]:
     return [jar for group in groups for jar in sorted((ROOT / "build" / "jars" / group).glob("*.jar"))]
 
 
+def spark_properties(environment: str) -> dict[str, str]:
+    """Read the properties of conf/ENVIRONMENT.conf."""
+    lines = (ROOT / "conf" / f"{environment}.conf").read_text().splitlines()
+    pairs = [line.split(None, 1) for line in lines if line.strip() and not line.startswith("#")]
+    return {name: value.strip() for name, value in pairs}
+
+
 def clean_environment(**extra: str) -> dict[str, str]:
     """The caller's environment without anything that steers Alluvium or Spark."""
     ours = ("ALLUVIUM_", "SPARK_", "PYSPARK_", "PYTEST_")
