@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 PIPELINE ?= ratings
 TABLE ?=
 
-.PHONY: help docs demo ratings-demo test test-long drill bench bench-avro bench-profile bench-settings walk check setup lock kafka-up kafka-down kafka-create-topic \
+.PHONY: help docs demo ratings-demo test test-long drill bench bench-avro bench-profile bench-settings bench-strategies walk check setup lock kafka-up kafka-down kafka-create-topic \
   kafka-produce-test-events create-sink-table streaming-app-run pyspark compact-small-files vacuum clean
 
 help: ## List the targets
@@ -49,6 +49,10 @@ bench-avro: setup ## Only its last part: decoding by five Avro schemas against o
 bench-settings: setup ## What each Spark and Delta setting is worth for a small batch, to docs/bench/settings.md: minutes
 	@./build.sh --jars kafka iceberg
 	@$(PYTHON) -m tests.bench.settings
+
+bench-strategies: setup ## What each merge strategy costs by the size of its candidates, to docs/bench/strategies.md: minutes
+	@./build.sh --jars kafka iceberg
+	@$(PYTHON) -m tests.bench.strategies
 
 bench-profile: setup ## Where the time of a small and of a large batch goes, to docs/bench/profile.md: minutes
 	@./build.sh --jars kafka iceberg
