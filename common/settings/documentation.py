@@ -17,7 +17,7 @@ from pydantic_core import PydanticUndefined
 from common.settings.environment import home
 from common.settings.kinds import KINDS
 from common.settings.pipeline import Column, Pipeline, duration, identifier, kind
-from common.settings.registry import address
+from common.settings.registry import addresses
 from common.settings.secrets import reference
 from common.settings.section import Section
 
@@ -29,7 +29,7 @@ CHECKED = {
     kind: "[type](#types-of-columns)",
     duration: "duration: `90s`, `30m`, `12h`, `5d`",
     reference: "[secret](#secrets)",
-    address: "URL",
+    addresses: "URL",
 }
 ACCESS = ("[source.kafka]", "[source.registry]")
 PLAIN = {str: "text", bool: "`true` or `false`", int: "whole number", float: "number"}
