@@ -4,7 +4,6 @@ As queries of their own, each would take longer to plan than to answer.
 """
 
 import json
-import time
 from collections.abc import Mapping
 from functools import cache, reduce
 from typing import Any, cast
@@ -13,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from common.errors import TryLater
+from common.waiting import await_true
 
 # One row of an answer. What is null in it is missing.
 Answer = Mapping[str, Any]
@@ -48,11 +48,8 @@ class Watch:
         """After that action. Spark brings the answer along by a way of its own, on which it can be lost: then nobody
         must wait for ever, as Observation.get would. It also iterates, and a Java iteration ends with an exception."""
         observed = cast("Any", self._observation)._jo
-        begun = time.monotonic()
-        while not observed.future().isCompleted():
-            if time.monotonic() - begun > PATIENCE_SECONDS:
-                raise TryLater(f"Spark has not told within {PATIENCE_SECONDS} s what it has counted", "run it again")
-            time.sleep(0.001)
+        if not await_true(lambda: bool(observed.future().isCompleted()), PATIENCE_SECONDS, pause=0.001):
+            raise TryLater(f"Spark has not told within {PATIENCE_SECONDS} s what it has counted", "run it again")
         return cast("Answer", json.loads(observed.getAsJava().get(IN_WORDS)))
 
 

@@ -9,9 +9,10 @@ from pyspark.sql import functions as F
 from common.divide.moments import is_readable, moment
 from common.divide.tombstone import DELETED
 from common.divide.verdict import REASON, Verdict
+from common.durations import seconds
 from common.plan.fetch import FURTHEST_MS
 from common.read.kafka import RECORD
-from common.settings.pipeline import POSITION, Late, Pipeline, seconds
+from common.settings.pipeline import POSITION, Late, Pipeline
 
 FATE = "_fate"
 MERGE = "merge"

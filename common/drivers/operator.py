@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from common.drivers.announce import NOTHING_CHANGED
 from common.drivers.resume import refuse_other_topic
 from common.drivers.start import Inputs
+from common.durations import seconds
 from common.errors import UsageError
 from common.ledger.delta import open_ledger, transaction
 from common.ledger.ledger import Ledger
@@ -20,7 +21,6 @@ from common.pipeline.epoch import Proposal, offsets_of_rows, propose_epoch, with
 from common.pipeline.numbering import greatest_epoch_beside
 from common.plan.broker import Topic
 from common.plan.offsets import Offsets
-from common.settings.pipeline import seconds
 from common.settings.remedies import command
 
 # Given the table's ledger and the topic: the new offsets, and those they replace.

@@ -8,13 +8,14 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from common.durations import seconds
 from common.ledger.ledger import Ledger
 from common.ledger.lock import commit_lock
 from common.merge.deleted_keys import DELETED_KEYS_TABLE
 from common.merge.origin import LINEAGE
 from common.merge.side_tables import QUARANTINE_TABLE
 from common.settings.locations import Location, beside
-from common.settings.pipeline import Pipeline, seconds
+from common.settings.pipeline import Pipeline
 
 # What says for how long a topic with this policy keeps a record, or a delete.
 SETTINGS = {"delete": "retention.ms", "compact": "delete.retention.ms"}

@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from common.durations import duration
 from common.settings.environment import home
 from common.settings.kinds import KINDS
-from common.settings.pipeline import Column, Pipeline, duration, identifier, kind
+from common.settings.pipeline import Column, Pipeline, identifier, kind
 from common.settings.registry import addresses
 from common.settings.secrets import reference
 from common.settings.section import Section
