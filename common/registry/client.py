@@ -68,7 +68,7 @@ class Client:
                 "correct username and password, or token, of [source.registry]",
             )
         return ConfigurationError(
-            f"{self.url} gives no answer of a schema registry (HTTP {status})",
+            f"what {self.url} says is no answer of a schema registry (HTTP {status})",
             "correct url of [source.registry]; it includes the path of Confluent's API",
         )
 

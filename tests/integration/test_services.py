@@ -176,6 +176,11 @@ def test_a_database_is_ready_for_change_capture(postgres: Postgres) -> None:
         postgres.run("SELECT no_such_column FROM city")
 
 
+def test_a_database_that_says_nothing_is_not_waited_for_beyond_the_bound(postgres: Postgres) -> None:
+    with pytest.raises(psycopg.OperationalError, match="connection"):
+        postgres.run("SELECT pg_sleep(20)", timeout_s=2)
+
+
 def test_a_database_wants_its_password_which_only_its_owner_can_read(postgres: Postgres) -> None:
     assert stat.S_IMODE(postgres.password_file.stat().st_mode) == 0o600
     postgres.password_file.write_text("guess")

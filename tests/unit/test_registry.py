@@ -134,7 +134,7 @@ def test_26_only_the_registry_itself_says_no(answering: Answering) -> None:
     """A proxy's 404 would otherwise quarantine whatever comes."""
     assert answering((404, NO_SCHEMA)).ask(schema_1) is None
     for body in ("<html>", "[]", "{}"):
-        with pytest.raises(ConfigurationError, match=r"no answer of a schema registry \(HTTP 404\)"):
+        with pytest.raises(ConfigurationError, match=r"is no answer of a schema registry \(HTTP 404\)"):
             answering((404, body)).ask(schema_1)
 
 
