@@ -89,7 +89,7 @@ class Postgres(Service[PostgresDefinition]):
     def answers(self) -> bool:
         try:
             return self.run("SELECT 1", MAINTENANCE_DATABASE, timeout_s=5) == [(1,)]
-        except psycopg.Error:
+        except (OSError, psycopg.Error):  # of the first kind: its password is gone
             return False
 
     def settle(self) -> None:

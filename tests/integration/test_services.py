@@ -187,6 +187,8 @@ def test_a_database_wants_its_password_which_only_its_owner_can_read(postgres: P
     assert not postgres.answers()
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         postgres.run("SELECT 1")
+    postgres.password_file.unlink()
+    assert not postgres.answers()
 
 
 def test_a_database_keeps_its_rows_and_is_gone_when_removed(tmp_path: Path) -> None:
