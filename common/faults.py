@@ -8,13 +8,13 @@ what follows. Without ALLUVIUM_FAULT a fault point is nothing.
 import os
 import re
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 from common import stop
 from common.errors import UsageError
 from common.settings.environment import fault, fault_file
+from common.waiting import tries
 
 # In the order of a batch's way; every name is used once in the code, and a test sees to it.
 POINTS = (
@@ -68,10 +68,10 @@ def announce(file: Path) -> None:
 def await_end() -> None:
     """Wait for SIGKILL. An orphan ends itself, so that it holds no lock; who is told to stop goes on, and stops."""
     parent = os.getppid()
-    until = time.monotonic() + WAIT_SECONDS
-    while os.getppid() == parent and time.monotonic() < until:
+    for _ in tries(WAIT_SECONDS):
+        if os.getppid() != parent:
+            break
         if stop.requested():
             return
-        time.sleep(0.05)
     sys.stderr.flush()
     os._exit(1)

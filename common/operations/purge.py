@@ -12,9 +12,10 @@ from common.delta.deleted_keys import DELETED_KEYS_TABLE
 from common.delta.ledger import Ledger
 from common.delta.lock import commit_lock
 from common.delta.side_tables import QUARANTINE_TABLE
+from common.durations import seconds
 from common.model.merge_spec import LINEAGE
 from common.settings.locations import Location, beside
-from common.settings.pipeline import Pipeline, seconds
+from common.settings.pipeline import Pipeline
 
 # What says for how long a topic with this policy keeps a record, or a delete.
 SETTINGS = {"delete": "retention.ms", "compact": "delete.retention.ms"}

@@ -11,6 +11,7 @@ from common.delta.empty_commit import commit_empty
 from common.delta.ledger import Ledger
 from common.delta.lock import commit_lock
 from common.delta.open_ledger import open_ledger, transaction
+from common.durations import seconds
 from common.engine.resume import refuse_other_topic
 from common.engine.start import Inputs
 from common.errors import UsageError
@@ -20,7 +21,6 @@ from common.operations.adoption import refuse_foreign_table
 from common.operations.epoch import Proposal, offsets_of_rows, propose_epoch, within
 from common.operations.epoch_numbers import greatest_epoch_beside
 from common.present.console import NOTHING_CHANGED
-from common.settings.pipeline import seconds
 from common.settings.remedies import command
 
 # Given the table's ledger and the topic: the new offsets, and those they replace.

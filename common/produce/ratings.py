@@ -29,7 +29,7 @@ class Written(Protocol):
 def serializers(url: str, topic: str, schemas: Mapping[int, str], patience_seconds: float) -> dict[int, Serialize]:
     """One for each version, all of them registered under the topic's subject in their order."""
     # Confluent's client would retry for long before it says that nobody is there.
-    Client(url, patience_seconds).get("/subjects")
+    Client(url, patience_seconds).ask(lambda registry: registry.get_subjects())
     client = SchemaRegistryClient({"url": url})
     context = SerializationContext(topic, MessageField.VALUE)
     subject = str(topic_subject_name_strategy(context, None))

@@ -1,92 +1,76 @@
-"""A schema registry by Confluent's REST API: every question has a bound, and no answer is taken for a no."""
+"""A schema registry: every question has a bound, and no answer is taken for a no."""
 
-import base64
-import json
-import time
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from common.errors import ConfigurationError, RegistryUnreachable, first_line
-from common.settings.environment import registry_url
-from common.settings.registry import Registry
+from common.settings.environment import home, registry_url
+from common.settings.registry import Registry, addresses
 from common.settings.remedies import start_service
 from common.settings.secrets import reveal
+from common.waiting import tries
 
-TIMEOUT_SECONDS = 5.0
+T = TypeVar("T")
 # As long as a registry may take to be started again. Nothing is read or written meanwhile.
 PATIENCE_SECONDS = 60.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
 HTTP_PORT = 80
-NOT_NOW = {408, 425, 429}
 NOT_ALLOWED = {401, 403}
-
-
-class NoAnswer(Exception):
-    """Nothing that settles the question; the next try may."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """One registry. The header holds a secret in the clear, so no repr shows it."""
+    """One registry, at one address or several. The options hold secrets in the clear, so no repr shows them."""
 
     url: str
     patience_seconds: float
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, registry: Registry, patience_seconds: float | None = None) -> "Client":
-        return cls(registry_url() or registry.url, patience_seconds or PATIENCE_SECONDS, headers(registry))
+        return cls(chosen_url(registry), patience_seconds or PATIENCE_SECONDS, options(registry))
 
-    def get(self, path: str) -> Any:
-        """The answer; None where the registry itself says that there is no such thing."""
-        until, pause = time.monotonic() + self.patience_seconds, FIRST_PAUSE_SECONDS
-        while True:
+    def ask(self, question: Callable[[Any], T]) -> T | None:
+        """What the question finds with Confluent's client; None where the registry says that there is no such thing."""
+        from common.registry import confluent  # noqa: PLC0415  that module says why
+
+        failure = confluent.NoAnswer()
+        for _ in tries(self.patience_seconds, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS):
             try:
-                return self._answer(path)
-            except NoAnswer as error:
-                if time.monotonic() + pause > until:
-                    raise self._unreachable(first_line(error)) from error
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                return confluent.answer(self._registry, question)
+            except confluent.NoAnswer as error:
+                failure = error
+            except confluent.Refused as error:
+                raise self._refused(error.status) from error
+        raise self._unreachable(first_line(failure)) from failure
 
-    def _answer(self, path: str) -> Any:
-        status, body = self._request(path)
-        if status >= 500 or status in NOT_NOW:
-            raise NoAnswer(f"HTTP {status}")
+    @cached_property
+    def _registry(self) -> Any:
+        from common.registry.confluent import connected  # noqa: PLC0415
+
+        try:
+            return connected(self.url, self.options)
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"the settings of the schema registry at {self.url} do not work ({first_line(error)})",
+                "correct the ssl_ settings of [source.registry]",
+            ) from error
+
+    def _refused(self, status: int) -> ConfigurationError:
         if status in NOT_ALLOWED:
-            raise ConfigurationError(
+            return ConfigurationError(
                 f"the schema registry at {self.url} does not let us in (HTTP {status})",
-                "correct username and password of [source.registry]",
+                "correct username and password, or token, of [source.registry]",
             )
-        # A proxy or another server says 404 too: only a registry gives a code for what is not there.
-        if status == 404 and "error_code" in said(body):
-            return None
-        if status != 200:
-            raise ConfigurationError(
-                f"{self.url}{path} is no answer of a schema registry (HTTP {status})",
-                "correct url of [source.registry]; it includes the path of Confluent's API",
-            )
-        try:
-            return json.loads(body)
-        except ValueError as error:
-            raise NoAnswer("an answer that is not JSON") from error
-
-    def _request(self, path: str) -> tuple[int, bytes]:
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        connection = kind(str(parts.hostname), parts.port, timeout=TIMEOUT_SECONDS)
-        try:
-            connection.request("GET", f"{parts.path.rstrip('/')}{path}", headers=dict(self.headers))
-            response = connection.getresponse()
-            return response.status, response.read()
-        except (OSError, HTTPException) as error:
-            raise NoAnswer(first_line(error)) from error
-        finally:
-            connection.close()
+        return ConfigurationError(
+            f"what {self.url} says is no answer of a schema registry (HTTP {status})",
+            "correct url of [source.registry]; it includes the path of Confluent's API",
+        )
 
     def _unreachable(self, reason: str) -> RegistryUnreachable:
         return RegistryUnreachable(
@@ -95,24 +79,44 @@ class Client:
         )
 
 
-def start_registry(url: str) -> str:
-    parts = urlsplit(url)
+def chosen_url(registry: Registry) -> str:
+    other = registry_url()
+    if not other:
+        return registry.url
+    try:
+        return addresses(other)
+    except ValueError as error:
+        raise ConfigurationError(f"ALLUVIUM_REGISTRY_URL: {error}", "correct it, or unset it") from None
+
+
+def start_registry(urls: str) -> str:
+    parts = urlsplit(urls.partition(",")[0])
     start = start_service("registry", str(parts.hostname), parts.port or HTTP_PORT)
     return "start it, or " if start is None else f"start it with {start}, or "
 
 
-def said(body: bytes) -> Mapping[str, Any]:
-    """The object that an answer is, or an empty one."""
-    try:
-        found = json.loads(body)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def options(registry: Registry) -> dict[str, str]:
+    """How the registry lets us in, as Confluent's client wants it; secrets are revealed."""
+    found = {"ssl.ca.location": trusted(registry)}
+    if registry.username is not None and registry.password is not None:
+        found["basic.auth.user.info"] = f"{registry.username}:{reveal(registry.password)}"
+    if registry.token is not None:
+        found["bearer.auth.credentials.source"] = "STATIC_TOKEN"
+        found["bearer.auth.token"] = reveal(registry.token)
+        # Only Confluent's cloud has more than one behind an address.
+        found["bearer.auth.logical.cluster"] = ""
+    if registry.ssl_certificate is not None and registry.ssl_key is not None:
+        reveal(registry.ssl_key)  # looks whether others can read it
+        found["ssl.certificate.location"] = str(home() / registry.ssl_certificate)
+        found["ssl.key.location"] = str(home() / registry.ssl_key.removeprefix("file:"))
+    if registry.ssl_key_password is not None:
+        found["ssl.key.password"] = reveal(registry.ssl_key_password)
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def headers(registry: Registry) -> dict[str, str]:
-    accepted = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
-    if registry.username is None or registry.password is None:
-        return accepted
-    pair = f"{registry.username}:{reveal(registry.password)}".encode()
-    return {**accepted, "Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+def trusted(registry: Registry) -> str | None:
+    """The authorities that are named, or those that this machine trusts: Confluent's client has a list of its own."""
+    if registry.ssl_ca is not None:
+        return str(home() / registry.ssl_ca)
+    known = ssl.get_default_verify_paths()
+    return known.cafile or known.capath

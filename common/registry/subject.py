@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from common.errors import ConfigurationError
 from common.registry.client import Client
@@ -36,27 +35,33 @@ class Subject:
 
     def version(self, number: int | None = None) -> Registered:
         """That version, or the latest."""
-        found = self._client.get(f"/subjects/{quote(self.name, safe='')}/versions/{number or 'latest'}")
+        found = self._client.ask(lambda registry: of_version(registry.get_version(self.name, number or "latest")))
         if found is None:
             which = f"no version {number} of subject" if number else "no subject"
             raise ConfigurationError(
                 f"the schema registry at {self._client.url} has {which} '{self.name}'",
                 "register the producer's schema, or correct [source.registry]",
             )
-        return registered(found["id"], found)
+        return found
 
     def schema(self, number: int) -> Registered | None:
         """The schema with this id, whatever its subject; None where the registry knows that there is none."""
         if number > GREATEST_ID:
             return None
-        found = self._client.get(f"/schemas/ids/{number}")
-        return None if found is None else registered(number, found)
+        return self._client.ask(lambda registry: registered(number, registry.get_schema(number)))
 
     def has(self, number: int) -> bool:
         """Whether a version of this subject has this id; a version that was deleted counts, its records are there."""
-        found = self._client.get(f"/schemas/ids/{number}/versions?deleted=true") or []
-        return any(version["subject"] == self.name for version in found)
+        found = self._client.ask(lambda registry: registry.get_schema_versions(number, deleted=True)) or []
+        return any(version.subject == self.name for version in found)
 
 
-def registered(number: int, found: dict[str, Any]) -> Registered:
-    return Registered(number, found["schema"], found.get("schemaType", AVRO), bool(found.get("references")))
+def of_version(found: Any) -> Registered:
+    return registered(found.schema_id, found.schema)
+
+
+def registered(number: Any, schema: Any) -> Registered:
+    """A schema as Confluent's client gives it, which leaves out what an answer lacks."""
+    if not isinstance(number, int) or not isinstance(schema.schema_str, str):
+        raise TypeError("an answer without a schema")
+    return Registered(number, schema.schema_str, schema.schema_type or AVRO, bool(schema.references))

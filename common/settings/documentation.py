@@ -14,11 +14,12 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from common.durations import duration
 from common.settings.base import Section
 from common.settings.environment import home
 from common.settings.kinds import KINDS
-from common.settings.pipeline import Column, Pipeline, duration, identifier, kind
-from common.settings.registry import address
+from common.settings.pipeline import Column, Pipeline, identifier, kind
+from common.settings.registry import addresses
 from common.settings.secrets import reference
 
 DOCUMENT = "docs/pipeline-file.md"
@@ -29,7 +30,7 @@ CHECKED = {
     kind: "[type](#types-of-columns)",
     duration: "duration: `90s`, `30m`, `12h`, `5d`",
     reference: "[secret](#secrets)",
-    address: "URL",
+    addresses: "URL",
 }
 ACCESS = ("[source.kafka]", "[source.registry]")
 PLAIN = {str: "text", bool: "`true` or `false`", int: "whole number", float: "number"}

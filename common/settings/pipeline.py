@@ -1,13 +1,13 @@
 """Pipelines are files: conf/pipelines/NAME.toml, read once into frozen models; unknown and missing keys are errors."""
 
 import difflib
-import re
 import tomllib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from common.durations import duration
 from common.errors import ConfigurationError
 from common.settings.base import Secret, Section
 from common.settings.environment import pipelines_dir
@@ -18,8 +18,6 @@ from common.settings.registry import Registry
 PRUNABLE = ("int", "bigint", "date", "timestamp", "string")
 # The order of events is their place in the topic, unless a column says it.
 POSITION = "position"
-DURATION = re.compile(r"(?P<number>[1-9]\d*)(?P<unit>[smhd])")
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 # A length that Avro's bytes claim is believed up to here and no further: conf/*.conf tells the JVM.
 AVRO_BYTES = 16 * 1024 * 1024
 
@@ -37,19 +35,6 @@ def identifier(name: str) -> str:
 def kind(text: str) -> str:
     """The kind in its one spelling, without spaces: common/settings/kinds.py."""
     return str(parse_kind(text))
-
-
-def duration(text: str) -> str:
-    if DURATION.fullmatch(text) is None:
-        raise ValueError(f"'{text}' is not a duration; use 90s, 30m, 12h or 5d")
-    return text
-
-
-def seconds(text: str) -> int:
-    """The length of a duration as pipeline files write it."""
-    match = DURATION.fullmatch(duration(text))
-    assert match is not None  # noqa: S101  duration() has just seen to it
-    return int(match["number"]) * SECONDS[match["unit"]]
 
 
 Column = Annotated[str, AfterValidator(identifier)]

@@ -4,7 +4,6 @@ As queries of their own, each would take longer to plan than to answer.
 """
 
 import json
-import time
 from collections.abc import Mapping
 from functools import cache, reduce
 from typing import Any, cast
@@ -14,6 +13,7 @@ from pyspark.sql import functions as F
 
 from common.errors import TryLater
 from common.spark.jvm import java_observation
+from common.waiting import await_true
 
 # One row of an answer. What is null in it is missing.
 JsonRow = Mapping[str, Any]
@@ -52,13 +52,9 @@ class ObservedMetrics:
         Observation.get would. It also iterates, and a Java iteration ends with an exception.
         """
         observed = java_observation(self._observation)
-        begun = time.monotonic()
-        while not observed.future().isCompleted():
-            if time.monotonic() - begun > self._patience_seconds:
-                raise TryLater(
-                    f"Spark has not told within {self._patience_seconds:g} s what it has counted", "run it again"
-                )
-            time.sleep(0.001)
+        if not await_true(lambda: bool(observed.future().isCompleted()), self._patience_seconds, pause=0.001):
+            waited = f"{self._patience_seconds:g} s"
+            raise TryLater(f"Spark has not told within {waited} what it has counted", "run it again")
         return cast("JsonRow", json.loads(observed.getAsJava().get(AS_JSON)))
 
 

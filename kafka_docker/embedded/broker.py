@@ -1,7 +1,6 @@
 """A broker seen from outside: whether it answers, and its topics."""
 
 import socket
-import time
 from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, KafkaException
@@ -9,6 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from common.errors import BrokerUnreachable, TopicMissing, UsageError
 from common.settings.remedies import services
+from common.waiting import await_true
 
 PROBE_S = 2.0
 BOUND_S = 15.0
@@ -62,12 +62,9 @@ def topics(address: str) -> dict[str, int]:
 
 def _await_topic(address: str, topic: str, *, there: bool) -> None:
     """The controller's yes comes before the broker's own metadata show it."""
-    deadline = time.monotonic() + BOUND_S
-    while (topic in topics(address)) != there:
-        if time.monotonic() > deadline:
-            state = "appear" if there else "disappear"
-            raise BrokerUnreachable(f"topic {topic} did not {state} within {BOUND_S:.0f} s", "look at the broker's log")
-        time.sleep(0.05)
+    if not await_true(lambda: (topic in topics(address)) == there, BOUND_S):
+        state = "appear" if there else "disappear"
+        raise BrokerUnreachable(f"topic {topic} did not {state} within {BOUND_S:.0f} s", "look at the broker's log")
 
 
 def _translated(exception: KafkaException, address: str, topic: str) -> UsageError | BrokerUnreachable:

@@ -1,16 +1,16 @@
 """Ports: which to use, whether they are free, and who holds one that is not."""
 
-import shutil
 import socket
-import subprocess
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
-from kafka_docker.embedded import process_table, settings
+import psutil
+
+from kafka_docker.embedded import settings
 from kafka_docker.embedded.errors import PortTaken
 
 MAIN = "port"
-LISTEN = "0A"
 
 
 def free_port() -> int:
@@ -56,35 +56,24 @@ def _variable(service: str) -> str:
 
 
 def _by_whom(port: int) -> str:
-    pid = _holder(port)
-    return f" by process {pid} ({process_table.command_name(pid)})" if pid else ""
+    try:
+        pid = _holder(port)
+        return f" by process {pid} ({psutil.Process(pid).name()})" if pid else ""
+    except psutil.NoSuchProcess:  # it has just ended
+        return ""
 
 
 def _holder(port: int) -> int | None:
-    if process_table.ON_LINUX:
-        return _holder_in_proc(port)
-    if not shutil.which("lsof"):
-        return None
-    said = subprocess.run(["lsof", "-nP", "-t", f"-iTCP:{port}", "-sTCP:LISTEN"], capture_output=True, check=False)
-    pids = said.stdout.split()
-    return int(pids[0]) if pids else None
+    try:
+        found = [(each.pid, each) for each in psutil.net_connections("tcp")]
+    except psutil.AccessDenied:  # macOS tells about all processes to root only, and about their own to everybody
+        found = list(_own_connections())
+    holders = (pid for pid, each in found if each.status == psutil.CONN_LISTEN and each.laddr.port == port)
+    return next(filter(None, holders), None)
 
 
-def _holder_in_proc(port: int) -> int | None:
-    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
-    for entry in process_table.PROC.glob("[0-9]*/fd/*"):
-        try:
-            if str(entry.readlink()) in sockets:
-                return int(entry.parent.parent.name)
-        except OSError:  # another user's process, or one that has just ended
-            continue
-    return None
-
-
-def _listening_inodes(port: int) -> list[str]:
-    rows: list[list[str]] = []
-    for table in ("net/tcp", "net/tcp6"):
-        path: Path = process_table.PROC / table
-        if path.exists():
-            rows += [line.split() for line in path.read_text().splitlines()[1:]]
-    return [row[9] for row in rows if row[3] == LISTEN and int(row[1].rpartition(":")[2], 16) == port]
+def _own_connections() -> Iterator[tuple[int, Any]]:
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            for each in process.net_connections("tcp"):
+                yield process.pid, each

@@ -1,22 +1,31 @@
 """A PostgreSQL server from the binaries in conf/jars.lock."""
 
+import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import psycopg
+from psycopg import sql
+from psycopg.abc import Query
+from psycopg.errors import DuplicateDatabase
+
+from common.errors import first_line
 from kafka_docker.embedded import artifacts, log_files, residence, settings
 from kafka_docker.embedded.errors import StartFailed
-from kafka_docker.embedded.postgres_wire import Connection, PostgresRefused, Row
 from kafka_docker.embedded.process import Command
 from kafka_docker.embedded.service import Service
 from kafka_docker.embedded.settings import PostgresDefinition
 
 MAINTENANCE_DATABASE = "postgres"
-ALREADY_EXISTS = "42P04"
+Row = tuple[Any, ...]
 
 
 class Postgres(Service[PostgresDefinition]):
@@ -45,14 +54,27 @@ class Postgres(Service[PostgresDefinition]):
     def password(self) -> str:
         return self.password_file.read_text()
 
-    def run(self, sql: str, database: str | None = None, timeout_s: float = 60) -> list[Row]:
-        """Run SQL as the owner, in the service's database unless told otherwise."""
-        address = (settings.host(), self.port)
-        target = database or self.database
-        with Connection(
-            address, user=self.user, password=self.password, database=target, timeout_s=timeout_s
-        ) as connection:
-            return connection.run(sql)
+    def run(self, statements: Query, database: str | None = None, timeout_s: float = 60) -> list[Row]:
+        """The rows of all statements, run as the owner, in the service's database unless told otherwise."""
+        with self._connected(database or self.database, timeout_s) as connection, _cut_after(connection, timeout_s):
+            results = connection.execute(statements).results()
+            return [row for each in results if each.description for row in each]
+
+    def _connected(self, database: str, timeout_s: float) -> psycopg.Connection[Row]:
+        return psycopg.connect(
+            host=settings.host(),
+            port=self.port,
+            user=self.user,
+            password=self.password,
+            dbname=database,
+            connect_timeout=int(timeout_s),
+            autocommit=True,
+            # Said here, so that no variable of the environment says otherwise: plain text does on loopback, and a
+            # stranger on the port does not get the password.
+            sslmode="disable",
+            gssencmode="disable",
+            require_auth="scram-sha-256",
+        )
 
     def prepare(self) -> list[Command]:
         self._keep_password()
@@ -66,18 +88,19 @@ class Postgres(Service[PostgresDefinition]):
 
     def answers(self) -> bool:
         try:
-            return self.run("SELECT 1", MAINTENANCE_DATABASE, timeout_s=5) == [("1",)]
-        except (OSError, PostgresRefused):
+            return self.run("SELECT 1", MAINTENANCE_DATABASE, timeout_s=5) == [(1,)]
+        except (OSError, psycopg.Error):  # of the first kind: its password is gone
             return False
 
     def settle(self) -> None:
+        create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database))
         try:
-            self.run(f'CREATE DATABASE "{self.database}"', MAINTENANCE_DATABASE)
-        except PostgresRefused as refused:
-            if refused.sqlstate != ALREADY_EXISTS:
-                raise StartFailed(
-                    f"{self.name} cannot make its database: {refused}", f"see {self.processes[0].log}"
-                ) from refused
+            with suppress(DuplicateDatabase):
+                self.run(create, MAINTENANCE_DATABASE)
+        except psycopg.Error as error:
+            raise StartFailed(
+                f"{self.name} cannot make its database: {first_line(error)}", f"see {self.processes[0].log}"
+            ) from error
 
     def folders_elsewhere(self) -> list[Path]:
         return [self._data_link.resolve().parent] if self._data_link.is_symlink() else []
@@ -143,3 +166,21 @@ class Postgres(Service[PostgresDefinition]):
             password.unlink()
         if done.returncode != 0:
             raise StartFailed(f"{self.name} cannot make its data: {log_files.telling_line(log)}", f"see {log}")
+
+
+@contextmanager
+def _cut_after(connection: psycopg.Connection[Row], seconds: float) -> Iterator[None]:
+    """Cuts the connection when the time is over: psycopg bounds the log-in only, and a paused server says nothing."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as line:
+        timer = threading.Timer(seconds, _cut, [line])
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
+
+def _cut(line: socket.socket) -> None:
+    with suppress(OSError):  # the server was faster
+        line.shutdown(socket.SHUT_RDWR)

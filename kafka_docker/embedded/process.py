@@ -4,11 +4,14 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
+from common.waiting import await_true
 from kafka_docker.embedded import process_table
 
 # A child of ours that has ended stays a zombie until it is asked; keeping the handles lets poll() do that.
@@ -53,13 +56,8 @@ class Process:
     @property
     def pid(self) -> int | None:
         """The process we started, or None when it has ended, even if its number now belongs to another."""
-        try:
-            record = json.loads(self._pid_file.read_text())
-            pid, identity = int(record["pid"]), str(record["identity"])
-        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
-            return None
-        _reap(pid)
-        return pid if process_table.identity(pid) == identity else None
+        process = self._process()
+        return None if process is None else int(process.pid)
 
     def start(self, command: Command) -> None:
         if self.log.exists():
@@ -82,22 +80,22 @@ class Process:
 
     def stop(self, stop_signal: signal.Signals, timeout_s: float) -> bool:
         """Ask, wait, then insist; its children are ended with it. False when there was nothing to stop."""
-        pid = self.pid
-        if pid is not None:
-            family = _identities([pid, *process_table.descendants(pid)])
+        process = self._process()
+        if process is not None:
+            family = process_table.family(process)
             # A paused process would never hear the request.
             _send(family, signal.SIGCONT)
-            _send([pid], stop_signal)
+            _send([process], stop_signal)
             if not _await_end(family, timeout_s):
                 _kill(family)
         self.forget()
-        return pid is not None
+        return process is not None
 
     def kill(self) -> None:
         """As a power cut would: everything at once, nothing asked."""
-        pid = self.pid
-        if pid is not None:
-            _kill(_identities([pid, *process_table.descendants(pid)]))
+        process = self._process()
+        if process is not None:
+            _kill(process_table.family(process))
         self.forget()
 
     def forget(self) -> None:
@@ -109,14 +107,26 @@ class Process:
     def resume(self) -> None:
         self._signal_family(signal.SIGCONT)
 
+    def _process(self) -> psutil.Process | None:
+        try:
+            record = json.loads(self._pid_file.read_text())
+            pid, identity = int(record["pid"]), str(record["identity"])
+        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+            return None
+        _reap(pid)
+        process = process_table.living(pid)
+        return process if process is not None and process_table.identity(process) == identity else None
+
     def _signal_family(self, which: signal.Signals) -> None:
-        pid = self.pid
-        if pid is not None:
-            _send([pid, *process_table.descendants(pid)], which)
+        process = self._process()
+        if process is not None:
+            _send(process_table.family(process), which)
 
     def _record(self, pid: int) -> None:
+        process = process_table.living(pid)
+        identity = None if process is None else process_table.identity(process)
         partial = self._pid_file.with_suffix(".partial")
-        partial.write_text(json.dumps({"pid": pid, "identity": process_table.identity(pid)}))
+        partial.write_text(json.dumps({"pid": pid, "identity": identity}))
         partial.replace(self._pid_file)
 
 
@@ -126,34 +136,23 @@ def _reap(pid: int) -> None:
         del _children[pid]
 
 
-def _identities(pids: Iterable[int]) -> dict[int, str]:
-    known = {pid: process_table.identity(pid) for pid in pids}
-    return {pid: identity for pid, identity in known.items() if identity is not None}
+def _alive(family: Sequence[psutil.Process]) -> list[psutil.Process]:
+    for process in family:
+        _reap(process.pid)
+    return [process for process in family if process_table.lives(process)]
 
 
-def _alive(family: Mapping[int, str]) -> list[int]:
-    for pid in family:
-        _reap(pid)
-    return [pid for pid, identity in family.items() if process_table.identity(pid) == identity]
+def _await_end(family: Sequence[psutil.Process], timeout_s: float) -> bool:
+    return await_true(lambda: not _alive(family), timeout_s)
 
 
-def _await_end(family: Mapping[int, str], timeout_s: float) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while _alive(family):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def _kill(family: Mapping[int, str]) -> None:
+def _kill(family: Sequence[psutil.Process]) -> None:
     _send(_alive(family), signal.SIGKILL)
     _await_end(family, 10)
 
 
-def _send(pids: Iterable[int], which: signal.Signals) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, which)
-        except ProcessLookupError:
-            continue
+def _send(family: Sequence[psutil.Process], which: signal.Signals) -> None:
+    """psutil looks before each signal whether the number still belongs to the same process."""
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(which)

@@ -1,70 +1,55 @@
-"""What the operating system knows about processes: /proc where there is one, ps elsewhere."""
+"""Processes of this machine, by psutil: whether one lives, which one it is, and what it has started."""
 
-import subprocess
+import os
 from pathlib import Path
 
-PROC = Path("/proc")
-ON_LINUX = (PROC / "self" / "stat").exists()
+import psutil
+
+# psutil knows when the machine was started, by a clock that can be set; only Linux has a name for each start.
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
-def identity(pid: int) -> str | None:
-    """Tells a process from a later one with the same number; None when it has ended (a zombie has)."""
-    if not ON_LINUX:
-        return _ps("-o", "lstart=", "-p", str(pid)) or None
-    fields = _stat(pid)
-    if fields is None or (fields[0] in "ZX" and not _has_other_threads(pid)):
+def living(pid: int) -> psutil.Process | None:
+    """The process of this number; None when it has ended."""
+    try:
+        process = psutil.Process(pid)
+    except psutil.Error:
         return None
-    boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot}:{fields[19]}"
+    return process if lives(process) else None
 
 
-def descendants(pid: int) -> list[int]:
-    """Children, their children and so on, parents first."""
-    children: dict[int, list[int]] = {}
-    for child, parent in _parents().items():
-        children.setdefault(parent, []).append(child)
-    found: list[int] = []
-    pending = [pid]
-    while pending:
-        below = children.get(pending.pop(), [])
-        found += below
-        pending += below
-    return found
-
-
-def command_name(pid: int) -> str:
-    if not ON_LINUX:
-        return Path(_ps("-o", "comm=", "-p", str(pid))).name
+def lives(process: psutil.Process) -> bool:
+    """Whether it has not ended, and its number belongs to no other; a zombie has ended."""
     try:
-        return (PROC / str(pid) / "comm").read_text().strip()
-    except OSError:
-        return ""
-
-
-def _parents() -> dict[int, int]:
-    if not ON_LINUX:
-        rows = (line.split() for line in _ps("-A", "-o", "pid=,ppid=").splitlines())
-        return {int(pid): int(parent) for pid, parent in rows}
-    pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdecimal()]
-    stats = {pid: _stat(pid) for pid in pids}
-    return {pid: int(fields[1]) for pid, fields in stats.items() if fields}
-
-
-def _has_other_threads(pid: int) -> bool:
-    """A process whose first thread has ended holds its ports until the last one has."""
-    try:
-        return len(list((PROC / str(pid) / "task").iterdir())) > 1
-    except OSError:
+        return process.is_running() and (process.status() not in ENDED or _has_other_threads(process))
+    except psutil.Error:
         return False
 
 
-def _stat(pid: int) -> list[str] | None:
-    """The fields after the command's name, which may itself hold spaces and brackets."""
+def identity(process: psutil.Process) -> str | None:
+    """Tells a process from a later one with the same number, also in a later command; None when it has just ended.
+
+    On Linux it stays the same when the clock is set: the ticks from the machine's start to the process's.
+    """
     try:
-        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
+        created = process.create_time()
+    except psutil.Error:
         return None
+    if not psutil.LINUX:
+        return f"{created:.2f}"
+    ticks = (created - psutil.boot_time()) * os.sysconf("SC_CLK_TCK")
+    return f"{BOOT_ID.read_text().strip()}:{round(ticks)}"
 
 
-def _ps(*arguments: str) -> str:
-    return subprocess.run(["ps", *arguments], capture_output=True, text=True, check=False).stdout.strip()
+def family(process: psutil.Process) -> list[psutil.Process]:
+    """The process, its children, their children and so on, parents first."""
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return [process]
+
+
+def _has_other_threads(process: psutil.Process) -> bool:
+    """A process whose first thread has ended holds its ports until the last one has."""
+    return bool(process.num_threads() > 1)

@@ -7,13 +7,14 @@ import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, ClassVar, Generic
 
 from common.errors import Locked
 from common.settings.remedies import services
+from common.waiting import tries
 from kafka_docker.embedded import log_files, ports, settings
 from kafka_docker.embedded.errors import FolderUnusable, NotRunning, ServiceError, StartFailed
 from kafka_docker.embedded.process import Command, Process
@@ -142,14 +143,10 @@ class Service(ABC, Generic[D]):
             yield
 
     def _take(self, lock: IO[str]) -> None:
-        deadline = time.monotonic() + self.definition.ready_timeout_s + self.definition.stop_timeout_s
-        while True:
-            try:
+        for _ in tries(self.definition.ready_timeout_s + self.definition.stop_timeout_s, pause=0.1):
+            with suppress(BlockingIOError):
                 return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise Locked(f"another command is still at work on {self.name}", "end it, then try again") from None
-            time.sleep(0.1)
+        raise Locked(f"another command is still at work on {self.name}", "end it, then try again")
 
     def _start_and_await(self, progress: Progress) -> None:
         for process in self.processes:
@@ -179,19 +176,17 @@ class Service(ABC, Generic[D]):
             raise self._unusable(error) from error
 
     def _await(self, condition: Callable[[], bool], progress: Progress) -> None:
-        bound = self.definition.ready_timeout_s
-        began = announced = time.monotonic()
-        while not condition():
+        bound, announced = self.definition.ready_timeout_s, 0.0
+        for waited in tries(bound, pause=0.1):
+            answered = condition()
+            # Who answered must be ours, not somebody who took the port in the meantime.
             self._require_alive()
-            now = time.monotonic()
-            if now - began > bound:
-                raise self._failed(f"{self.name} did not answer within {bound} s", self.processes[0])
-            if now - announced > 10:
-                progress(f"{self.name}: waiting for an answer, {now - began:.0f} s of at most {bound}")
-                announced = now
-            time.sleep(0.1)
-        # Who answered must be ours, not somebody who took the port in the meantime.
-        self._require_alive()
+            if answered:
+                return
+            if waited - announced > 10:
+                progress(f"{self.name}: waiting for an answer, {waited:.0f} s of at most {bound}")
+                announced = waited
+        raise self._failed(f"{self.name} did not answer within {bound} s", self.processes[0])
 
     def _require_alive(self) -> None:
         for process in self.processes:

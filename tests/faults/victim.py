@@ -4,10 +4,13 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
+from common.waiting import await_true, tries
 from tests.support.commands import clean_environment
 
 PATIENCE_SECONDS = 240.0
@@ -46,12 +49,13 @@ class Victim:
         self.await_moment(self._file.exists)
 
     def await_moment(self, has_come: Callable[[], bool], poll_seconds: float = 0.02) -> None:
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not has_come():
-            if self._process.poll() is not None or time.monotonic() > until:
-                self.kill()
-                raise NeverCame(f"exit code {self._process.returncode}: {self.output[-2000:]}")
-            time.sleep(poll_seconds)
+        for _ in tries(PATIENCE_SECONDS, poll_seconds):
+            if has_come():
+                return
+            if self._process.poll() is not None:
+                break
+        self.kill()
+        raise NeverCame(f"exit code {self._process.returncode}: {self.output[-2000:]}")
 
     def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         """To its own end; gives the exit code."""
@@ -111,23 +115,17 @@ class Victim:
 
 
 def await_empty(group: int) -> None:
-    until = time.monotonic() + 60
-    while members(group):
-        if time.monotonic() > until:
-            left = members(group)
-            os.killpg(group, signal.SIGKILL)
-            raise AssertionError(f"processes {left} outlived their JVM by a minute")
-        time.sleep(0.05)
+    if not await_true(lambda: not members(group), 60):
+        left = members(group)
+        os.killpg(group, signal.SIGKILL)
+        raise AssertionError(f"processes {left} outlived their JVM by a minute")
 
 
 def members(group: int) -> list[int]:
     """The processes of a session's group that still run; the dead that nobody has asked for do not count."""
     found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, process_group = stat.read_text().rpartition(")")[2].split()[:3]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(process_group) == group and state != "Z":
-            found.append(int(stat.parent.name))
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
     return found

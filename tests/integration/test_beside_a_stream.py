@@ -24,6 +24,7 @@ from common.settings.pipeline import read_pipeline
 from tests.support.broker import Broker
 from tests.support.commands import ROOT, clean_environment
 from tests.support.trial import event
+from tests.support.waiting import await_true
 
 PIPELINE = """
 [source]
@@ -134,8 +135,9 @@ def await_settled(
 ) -> None:
     """Everything that was sent is in the table, by the table's own word."""
     wanted = {partition: len(broker.offsets_of(topic, partition)) for partition in range(3)}
-    until = time.monotonic() + 120
-    while dict(open_ledger(spark, table.uri, "mine").position().offsets) != wanted:
+
+    def is_settled() -> bool:
         assert stream.poll() is None
-        assert time.monotonic() < until, "the stream does not settle what was sent"
-        time.sleep(0.5)
+        return dict(open_ledger(spark, table.uri, "mine").position().offsets) == wanted
+
+    await_true(is_settled, "what was sent", seconds=120, pause=0.5)

@@ -429,11 +429,11 @@ def test_a_registry_that_is_missing_is_started(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}/apis/ccompat/v7"
     client = Client(url, patience_seconds=0.1)
     with pytest.raises(RegistryUnreachable) as refused:
-        client.get("/subjects")
+        client.ask(lambda registry: registry.get_subjects())
     (command,) = printed_commands(str(refused.value))
     steered = clean_environment(ALLUVIUM_SERVICES_DIR=str(tmp_path))
     try:
         assert run(command, environment=steered).returncode == 0
-        assert client.get("/subjects") == []
+        assert client.ask(lambda registry: registry.get_subjects()) == []
     finally:
         assert run(["kafka_docker/services", "stop", "registry"], environment=steered).returncode == 0

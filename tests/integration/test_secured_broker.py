@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
@@ -177,17 +178,17 @@ def watched(command: list[str | Path], environment: dict[str, str]) -> tuple[sub
     seen = ""
     with job:
         while job.poll() is None:
-            for pid in (job.pid, *process_table.descendants(job.pid)):
-                seen += command_line(pid)
+            if (process := process_table.living(job.pid)) is not None:
+                seen += "".join(command_line(each) for each in process_table.family(process))
             time.sleep(0.5)
         out, err = job.communicate()
     return subprocess.CompletedProcess(command, job.returncode, out, err), seen
 
 
-def command_line(pid: int) -> str:
+def command_line(process: psutil.Process) -> str:
     try:
-        return (process_table.PROC / str(pid) / "cmdline").read_text()
-    except OSError:
+        return "\0".join(process.cmdline())
+    except psutil.Error:
         return ""
 
 

@@ -24,6 +24,7 @@ from kafka_docker.embedded.ports import free_port, is_free
 from kafka_docker.embedded.postgres import Postgres
 from kafka_docker.embedded.process import Command, Process
 from kafka_docker.embedded.settings import ROOT
+from tests.support.waiting import await_true
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 # A server that lives answers this with one byte, before anybody has logged in.
@@ -160,11 +161,11 @@ def test_a_damaged_pid_file_is_a_stale_one(tmp_path: Path, content: str) -> None
 def test_a_service_that_crashed_starts_again_over_its_stale_pid_file(postgres: Postgres) -> None:
     postgres.start()
     postgres.run("CREATE TABLE city (name text); INSERT INTO city VALUES ('Bergen')")
-    crashed = postgres.processes[0].pid
+    crashed = process_table.living(postgres.processes[0].pid or 0)
     assert crashed is not None
-    for pid in [crashed, *process_table.descendants(crashed)]:
-        os.kill(pid, signal.SIGKILL)
-    await_true(lambda: not postgres.running)
+    for process in process_table.family(crashed):
+        process.kill()
+    await_true(lambda: not postgres.running, "its end", seconds=20)
     assert (postgres.folder / "postgres-source.pid").exists()
     assert postgres.start()
     assert postgres.run("SELECT name FROM city") == [("Bergen",)]
@@ -192,6 +193,7 @@ def test_a_paused_service_is_silent_until_resumed_and_can_be_stopped(postgres: P
         connection.sendall(MAY_I_SPEAK_TLS)
         with pytest.raises(TimeoutError):
             connection.recv(1)
+    assert not postgres.answers()
     postgres.resume()
     assert postgres.answers()
     postgres.pause()
@@ -204,12 +206,12 @@ def test_who_does_not_listen_to_the_request_is_ended_by_force_with_its_children(
     deaf = "trap '' TERM; sleep 600 & echo $!; wait; wait"
     process = Process("deaf", tmp_path)
     process.start(Command(argv=["/bin/sh", "-c", deaf]))
-    await_true(lambda: process.log.read_text().strip() != "")
+    await_true(lambda: process.log.read_text().strip() != "", "its child", seconds=20)
     child = int(process.log.read_text())
-    assert process_table.identity(child) is not None
+    assert process_table.living(child) is not None
     assert process.stop(signal.SIGTERM, timeout_s=0.5)
     assert process.pid is None
-    assert process_table.identity(child) is None
+    assert process_table.living(child) is None
 
 
 def test_a_started_process_outlives_the_command_that_started_it(services: Run, tmp_path: Path) -> None:
@@ -221,7 +223,7 @@ def test_a_started_process_outlives_the_command_that_started_it(services: Run, t
         assert pid is not None
         assert os.getsid(pid) == pid
         assert services("stop", "postgres-source", "--delete-data").returncode == 0
-        assert process_table.identity(pid) is None
+        assert process_table.living(pid) is None
         assert not service.folder.exists()
     finally:
         service.remove()
@@ -247,11 +249,4 @@ def test_following_a_log_goes_on_across_a_restart_of_its_service(tmp_path: Path)
     assert [next(lines), next(lines)] == ["one", "two"]
     lines.close()
     writer.join()
-    await_true(lambda: process.pid is None)
-
-
-def await_true(condition: Callable[[], bool], timeout_s: float = 20) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    await_true(lambda: process.pid is None, "its end", seconds=20)

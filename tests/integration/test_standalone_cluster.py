@@ -4,13 +4,13 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from common.waiting import await_true, tries
 from kafka_docker.embedded import process_table, rest
 from kafka_docker.embedded.ports import free_port, is_free
 from kafka_docker.embedded.spark_cluster import SparkCluster, spark_home
@@ -56,12 +56,12 @@ def submission(cluster: SparkCluster, folder: Path, **properties: str) -> tuple[
 
 def finished_executors(cluster: SparkCluster, worker: str) -> int:
     """A worker hears of the end of its executor a moment after the job has ended."""
-    deadline = time.monotonic() + 30
-    while True:
+    found = 0
+    for _ in tries(30, pause=0.2):
         seen = rest.request(f"127.0.0.1:{cluster.ports[worker]}", "GET", "/json/").body
-        if seen["finishedexecutors"] or time.monotonic() > deadline:
-            return len(seen["finishedexecutors"])
-        time.sleep(0.2)
+        if found := len(seen["finishedexecutors"]):
+            break
+    return found
 
 
 def seen_by_master(cluster: SparkCluster) -> Any:
@@ -93,17 +93,14 @@ def test_a_job_with_the_secret_runs_on_both_workers(cluster: SparkCluster, tmp_p
 def test_a_job_without_the_secret_is_turned_away(cluster: SparkCluster, tmp_path: Path) -> None:
     before = known_applications(cluster)
     command, environment = submission(cluster, tmp_path)
-    log = tmp_path / "job.log"
+    log, refusal = tmp_path / "job.log", "Failed to connect to master"
     with log.open("wb") as output, subprocess.Popen(command, env=environment, stdout=output, stderr=output) as job:
         try:
             # Spark itself gives up only after a minute.
-            deadline = time.monotonic() + 90
-            while "Failed to connect to master" not in log.read_text() and job.poll() is None:
-                assert time.monotonic() < deadline, log.read_text()[-3000:]
-                time.sleep(0.2)
+            await_true(lambda: job.poll() is not None or refusal in log.read_text(), 90, pause=0.2)
         finally:
             job.kill()
-    assert "Failed to connect to master" in log.read_text()
+    assert refusal in log.read_text(), log.read_text()[-3000:]
     assert known_applications(cluster) == before
 
 
@@ -116,6 +113,6 @@ def test_a_stopped_cluster_leaves_nothing_behind(cluster: SparkCluster) -> None:
     """Last in this file: the cluster is gone after it."""
     pids = [process.pid for process in cluster.processes]
     assert cluster.stop()
-    assert [process_table.identity(pid) for pid in pids if pid] == [None, None, None]
+    assert [process_table.living(pid) for pid in pids if pid] == [None, None, None]
     assert all(is_free(port) for port in cluster.ports.values())
     assert not list(cluster.folder.glob("*.pid"))

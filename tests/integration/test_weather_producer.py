@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
+
+from tests.support.waiting import await_true
 
 PROJECT = Path(__file__).resolve().parents[2]
 HOURS = 500
@@ -84,9 +85,8 @@ def test_a_signal_ends_it_when_what_was_sent_is_confirmed(broker, topic, files, 
         stderr=subprocess.PIPE,
         text=True,
     )
-    until = time.monotonic() + 60
-    while not consume(broker.address, topic) and time.monotonic() < until:
-        assert job.poll() is None
+    await_true(lambda: job.poll() is not None or bool(consume(broker.address, topic)), "a record")
+    assert job.poll() is None
     job.send_signal(signal.SIGTERM)
     out, complained = job.communicate(timeout=60)
     sent = len(consume(broker.address, topic))

@@ -1,12 +1,11 @@
 """A running broker, seen by a test."""
 
-import time
 import uuid
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
 
-from tests.support.waiting import WAIT_SECONDS
+from tests.support.waiting import await_true
 
 
 class Broker:
@@ -35,11 +34,11 @@ class Broker:
         self.create_topic(name, partitions=partitions)
 
     def _await_topic(self, name: str, *, there: bool) -> None:
-        until = time.monotonic() + WAIT_SECONDS
-        while (name in self.admin.list_topics(timeout=10).topics) != there:
-            if time.monotonic() > until:
-                raise TimeoutError(f"topic {name} is {'not there' if there else 'still there'}")
-            time.sleep(0.01)
+        await_true(
+            lambda: (name in self.admin.list_topics(timeout=10).topics) == there,
+            f"topic {name}" if there else f"the end of topic {name}",
+            pause=0.01,
+        )
 
     def add_partitions(self, topic: str, total: int) -> None:
         self.admin.create_partitions([NewPartitions(topic, total)])[topic].result(timeout=30)

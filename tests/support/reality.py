@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -39,6 +38,7 @@ from tests.support.protocol import (
     TopicTruth,
 )
 from tests.support.trial import Trial, event, pipeline
+from tests.support.waiting import await_true
 
 PART = "b"
 # A record's generation, partition and offset as one key; the base rows have keys below all of these.
@@ -90,10 +90,7 @@ class RealWorld:
 
     def _await_topic(self) -> None:
         """The broker answers before its partitions have leaders, and before a transaction's marker is written."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not self._topic_is_as_told():
-            assert time.monotonic() < until, "the topic has not become what it should be"
-            time.sleep(0.05)
+        await_true(self._topic_is_as_told, "the topic as it should be", PATIENCE_SECONDS)
 
     def _topic_is_as_told(self) -> bool:
         try:

@@ -1,14 +1,17 @@
-"""Waiting for what another process or thread does, with a bound."""
+"""Waiting for what another process or thread does, with a bound; what does not come fails the test."""
 
-import time
+from collections.abc import Callable
 from pathlib import Path
+
+from common import waiting
 
 WAIT_SECONDS = 60
 
 
+def await_true(condition: Callable[[], bool], what: str, seconds: float = WAIT_SECONDS, pause: float = 0.05) -> None:
+    if not waiting.await_true(condition, seconds, pause):
+        raise TimeoutError(f"{what} did not come within {seconds} s")
+
+
 def await_file(path: Path, seconds: float = WAIT_SECONDS) -> None:
-    until = time.monotonic() + seconds
-    while not path.exists():
-        if time.monotonic() > until:
-            raise TimeoutError(f"{path} did not come")
-        time.sleep(0.05)
+    await_true(path.exists, str(path), seconds)

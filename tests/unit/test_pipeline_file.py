@@ -19,6 +19,10 @@ AVRO = GOOD.replace('topic = "t"', 'topic = "t"\nformat = "avro"').replace(
 )
 
 
+def of_registry(keys: str) -> str:
+    return AVRO.replace("[target]", f"{keys}\n[target]")
+
+
 @pytest.fixture
 def pipeline_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ALLUVIUM_PIPELINES", str(tmp_path))
@@ -50,7 +54,15 @@ def test_a_minimal_file_is_enough(pipeline_file: Path) -> None:
         (AVRO.replace("subject", "subjekt"), "unknown key 'source.registry.subjekt'; did you mean 'subject'?"),
         (AVRO.replace("http://", "ftp://"), "a registry is named as http://HOST:PORT/PATH"),
         (AVRO.replace("http://", "http://me:secret@"), "credentials do not stand in a registry's address"),
-        (AVRO.replace("[target]", 'username = "me"\n[target]'), "username and password belong together"),
+        (AVRO.replace("http://", "http://one, ftp://"), "a registry is named as http://HOST:PORT/PATH"),
+        (of_registry('username = "m:e"\npassword = "env:X"'), "a username has no colon"),
+        (of_registry('token = "canary"'), "a secret does not stand in a pipeline file"),
+        (of_registry('token = "env:X"\nusername = "me"\npassword = "env:X"'), "told a token or a username, not both"),
+        (of_registry('ssl_ca = "ca.pem"'), "ssl_ca has no effect with http"),
+        (of_registry('ssl_certificate = "c.pem"'), "ssl_certificate and ssl_key belong together"),
+        (of_registry('ssl_key = "env:KEY"\nssl_certificate = "c.pem"'), "ssl_key of a registry is in a file"),
+        (of_registry('ssl_key_password = "env:X"'), "ssl_key_password has no effect without ssl_key"),
+        (of_registry('username = "me"'), "username and password belong together"),
         (AVRO.replace("[target]", 'password = "secret"\n[target]'), "a secret does not stand in a pipeline file"),
         (AVRO.replace('"avro"', '"json"'), "source: registry has no effect with format 'json'"),
         (GOOD.replace("[target]", 'format = "avro"\n[target]'), "source: format 'avro' needs a registry"),

@@ -1,8 +1,6 @@
 """When a run report is written: at once where batches are few, every few seconds where they are many."""
 
 import stat
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from common.engine.commit_metrics import FilesTouched, Outcome
 from common.engine.run_report import WRITTEN_AT_ONCE, RunReport, read_report, remove_oldest
 from common.model.offsets import Plan
 from common.model.position import Position
+from tests.support.waiting import await_true
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +33,6 @@ def begun() -> RunReport:
     return RunReport(mode="stream", pipeline="trial", table="/t", topic="t")
 
 
-def await_true(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def test_many_batches_are_written_together_and_none_is_kept_back_for_long(
     reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,7 +45,7 @@ def test_many_batches_are_written_together_and_none_is_kept_back_for_long(
         if seq == WRITTEN_AT_ONCE:
             assert read_report(file).batches == seq
     assert len(written) < 200
-    await_true(lambda: read_report(file).batches == 1000)
+    await_true(lambda: read_report(file).batches == 1000, "the last batch")
     assert read_report(file).state == "running"
     report.add(result(1001))
     report.close(None)

@@ -6,10 +6,11 @@ from functools import cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from common.durations import seconds
 from common.kafka.consumer import FURTHEST_MS
 from common.model.disposition import DELETED, DISPOSITION, LATE, MERGE, NULL, QUARANTINED, REASON
 from common.model.record import RECORD
-from common.settings.pipeline import POSITION, Late, Pipeline, seconds
+from common.settings.pipeline import POSITION, Late, Pipeline
 from common.spark.validate.rejection import Rejection
 from common.spark.validate.timestamps import is_readable, moment
 
