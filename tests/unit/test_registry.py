@@ -226,6 +226,6 @@ def test_names_of_subjects_are_quoted(answering: Answering) -> None:
 
 
 def test_a_pipeline_without_a_registry_does_not_load_its_client() -> None:
-    asked = "import sys, common.decode.choice; print('confluent_kafka.schema_registry' in sys.modules)"
+    asked = "import sys, common.spark.decode.factory; print('confluent_kafka.schema_registry' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert told.stdout == "False\n"
