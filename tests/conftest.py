@@ -13,7 +13,7 @@ from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry
 from tests.support.broker import Broker
 from tests.support.commands import ROOT, jars, spark_properties
-from tests.support.merges import LIMITS, MERGE
+from tests.support.merges import CHOICES, MERGE
 from tests.support.trial import Trial, load_trial_base
 
 
@@ -63,7 +63,7 @@ def reader(request: pytest.FixtureRequest, trial: Trial) -> None:
 @pytest.fixture
 def by_merge(trial: Trial) -> None:
     """Leaves each batch to Delta's MERGE."""
-    trial.limits = LIMITS[MERGE]
+    trial.strategies = CHOICES[MERGE]
 
 
 @pytest.fixture(scope="session")

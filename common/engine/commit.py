@@ -193,7 +193,7 @@ def commit_with_retries(pending: PendingTransaction, batch: ReconciledBatch) -> 
         fault_point("merge")
         try:
             # Anew for each attempt: what a rival has written meanwhile may hold a key of the batch.
-            chosen = choose_strategy(merge_request(pending, batch))
+            chosen = choose_strategy(merge_request(pending, batch), pending.context.strategies)
             write(chosen.prepared, pending.spark, pending.after)
         except (PySparkException, Py4JError) as error:
             if ledger.has(pending.after):

@@ -1,10 +1,13 @@
 """Everything that a batch needs besides its rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from common.engine.resume import refuse_recreated
 from common.engine.table_fit import TableFit
 from common.kafka.topic import TopicClient
+from common.merge.strategies import STRATEGIES
+from common.merge.strategy import MergeStrategy
 from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.offsets import Offsets, starting_offsets
 from common.settings.locations import Location
@@ -22,6 +25,7 @@ class BatchContext:
     topic_id: str
     decoder: Decoder
     limits: Limits = DEFAULT_LIMITS
+    strategies: Sequence[MergeStrategy] = STRATEGIES
     check_pruning: bool = False
 
     @property

@@ -1,5 +1,6 @@
 """What both drivers do first: read the position from the table, and check that the topic still fits it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -12,6 +13,8 @@ from common.engine.resume import resume
 from common.engine.table_fit import TableFit
 from common.faults import fault_point
 from common.kafka.topic import TopicClient
+from common.merge.strategies import STRATEGIES
+from common.merge.strategy import MergeStrategy
 from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.offsets import Available
 from common.model.position import Position
@@ -33,6 +36,7 @@ class Inputs:
     topic: TopicClient
     check_pruning: bool = False
     limits: Limits = DEFAULT_LIMITS
+    strategies: Sequence[MergeStrategy] = STRATEGIES
 
 
 def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str, *, check_pruning: bool = False) -> Inputs:
@@ -62,7 +66,16 @@ def start_from_table(spark: SparkSession, given: Inputs) -> RunState:
         found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
         fit = TableFit(spark, pipeline, table)
     decoder = decoder_of(spark, pipeline)
-    context = BatchContext(fit, table, topic, found.topic_id, decoder, given.limits, check_pruning=given.check_pruning)
+    context = BatchContext(
+        fit,
+        table,
+        topic,
+        found.topic_id,
+        decoder,
+        given.limits,
+        given.strategies,
+        check_pruning=given.check_pruning,
+    )
     return RunState(context, found.position, found.available)
 
 

@@ -182,7 +182,7 @@ class Replayer:
         if request.transaction.version != plan.version:
             raise ConcurrentWriteException("the table has changed since the replay was planned")
         chosen = choose_strategy(request)
-        log.info("replay", strategy=chosen.strategy, declined=chosen.declined)
+        log.debug("replay", strategy=chosen.strategy, declined=chosen.declined)
         with transaction(self._spark, replay):
             chosen.prepared.commit(replay)
 

@@ -1,7 +1,7 @@
 """Ours: the engine itself, as a long-lived run that settles one more batch."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -13,7 +13,8 @@ from common.drivers.batch_loop import BatchLoop
 from common.drivers.stream import Stream, Trigger
 from common.engine.run_report import Batch, read_report
 from common.engine.start import Inputs, start_from_table
-from common.model.limits import DEFAULT_LIMITS, Limits
+from common.merge.strategies import STRATEGIES
+from common.merge.strategy import MergeStrategy
 from common.settings.environment import run_id
 from common.settings.locations import location
 from tests.bench.contenders import DeltaCopy, Place, Sent, Timing, timed, tuned_session
@@ -72,12 +73,12 @@ class Ours:
     in_jvm = True
     table: DeltaCopy
 
-    def __init__(self, mode: Mode, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.name, self._mode, self._limits = f"ours-{mode}", mode, limits
+    def __init__(self, mode: Mode, strategies: Sequence[MergeStrategy] = STRATEGIES) -> None:
+        self.name, self._mode, self._strategies = f"ours-{mode}", mode, strategies
 
     def prepare(self, place: Place) -> None:
         self.table = DeltaCopy(place, self.name)
-        inputs = Inputs(place.pipeline, location(str(self.table.path)), place.topic, limits=self._limits)
+        inputs = Inputs(place.pipeline, location(str(self.table.path)), place.topic, strategies=self._strategies)
         self._engine = Engine(place.spark, inputs, place.folder / f"{self.name}-reports")
         if self._mode == "batch":
             self._loop = self._engine.loop()

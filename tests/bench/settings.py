@@ -15,7 +15,6 @@ from unittest.mock import patch
 
 import click
 
-from common.model.limits import DEFAULT_LIMITS, Limits
 from common.spark import small_queries as few
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
 from tests.bench.cells import Base, Cell
@@ -23,15 +22,11 @@ from tests.bench.contenders import Contender, DeltaCopy, Place, Sent, Timing
 from tests.bench.engine import Ours
 from tests.bench.rounds import Plays, Stage, play
 from tests.bench.statistics import paired_ratio, spread
+from tests.support.merges import CHOICES, DRIVER, MERGE, SPARK
 
 Way = Literal["hand", "direct", "merge"]
 WAYS: tuple[Way, ...] = ("hand", "direct", "merge")
-# By which the strategies before it decline.
-LIMITS = {
-    "hand": DEFAULT_LIMITS,
-    "direct": Limits(rewrite_bytes=-1),
-    "merge": Limits(candidate_files=-1, candidate_bytes=-1),
-}
+STRATEGIES = {"hand": CHOICES[DRIVER], "direct": CHOICES[SPARK], "merge": CHOICES[MERGE]}
 AS_IT_IS = "as it is"
 INTRODUCTION = """\
 # What each setting is worth
@@ -75,7 +70,7 @@ class Changed(Ours):
     """The engine in batch mode, with one thing changed, by one way."""
 
     def __init__(self, name: str, change: Otherwise, way: Way) -> None:
-        super().__init__("batch", LIMITS[way])
+        super().__init__("batch", STRATEGIES[way])
         self.name, self._change = name, change
 
     def prepare(self, place: Place) -> None:

@@ -19,7 +19,7 @@ def clone_with(changes: list[tuple[str, str]], folder: Path) -> Path:
         (folder / name).symlink_to(ROOT / name)
     for name in ("submit", "common"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    module = folder / "common" / "pipeline" / "commit.py"
+    module = folder / "common" / "engine" / "commit.py"
     for old, new in changes:
         text = module.read_text()
         assert text.count(old) == 1, old
@@ -39,14 +39,15 @@ OFFSETS_FIRST = [
     (
         '        fault_point("merge")\n',
         """\
-        with transaction(spark, step.after):
-            replace(task, to_merge=0).prepare().commit(step.after)
+        nothing = replace(merge_request(pending, batch), to_merge=0)
+        with transaction(pending.spark, pending.after):
+            choose_strategy(nothing, pending.context.strategies).prepared.commit(pending.after)
         fault_point("merge")
 """,
     ),
     ("    with transaction(spark, stamp):\n", "    if True:\n"),
     ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
-    ("        check_outcome(found, batch.to_merge)\n", ""),
+    ("        check_outcome(done, batch.to_merge)\n", ""),
 ]
 
 

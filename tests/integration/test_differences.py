@@ -7,6 +7,7 @@ a line whose remedy, followed as it is printed, leads there.
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from common.engine.table_fit import TableFit
 from common.errors import SchemaMismatch
 from common.merge.request import MergeRequest
 from common.merge.strategies import choose_strategy
+from common.merge.strategy import MergeStrategy
 from common.model.disposition import MERGE
-from common.model.limits import Limits
+from common.model.limits import DEFAULT_LIMITS
 from common.model.position import Position
 from common.operations.empty_table import create_table
 from common.rules.pruning import prune_bounds
@@ -31,7 +33,7 @@ from common.spark.classify import classify
 from common.spark.decode.json import JsonDecoder
 from common.spark.source import as_records
 from tests.support.differences import EVENTS, Combination, as_number, combination
-from tests.support.merges import LIMITS, committed
+from tests.support.merges import CHOICES, committed
 from tests.support.records import records
 
 SHORT, LONG = range(6), range(6, 320)
@@ -54,11 +56,11 @@ def settle_each_way(spark: SparkSession, folder: Path, pair: Combination) -> Non
     pair.create(spark, str(path))
     path, fit = mended(spark, pair, path)
     fit.apply(spark)
-    for way, limits in LIMITS.items():
+    for way, choice in CHOICES.items():
         copy = folder / way.replace(" ", "_")
         shutil.copytree(path, copy)
         before = row_ids(spark, copy, pair)
-        done = settled(spark, pair, copy, limits)
+        done = settled(spark, pair, copy, choice)
         assert done == expected_outcome(pair), way
         assert rows_of(spark, copy, pair) == pair.expected(), way
         check_identity(spark, copy, pair)
@@ -103,20 +105,20 @@ def note_altered(clauses: str, pair: Combination) -> None:
             pair.not_null.remove(name)
 
 
-def settled(spark: SparkSession, pair: Combination, path: Path, limits: Limits) -> Outcome:
+def settled(spark: SparkSession, pair: Combination, path: Path, choice: Sequence[MergeStrategy]) -> Outcome:
     """One batch from bytes to the commit, as the engine does it for a few records."""
     table = location(str(path))
     fit = TableFit(spark, pair.pipeline(), table)
     declared = fit.pipeline
     after = Position("trial", 1, 1, "t", "id", {0: 1}, "run")
     classified = classify(as_records(records(spark, *pair.messages())), declared, JsonDecoder.of(declared.source))
-    batch = materialize(classified, declared, limits, is_fetched=True).deduplicate()
+    batch = materialize(classified, declared, DEFAULT_LIMITS, is_fetched=True).deduplicate()
     stats = batch.stats()
     bounds = prune_bounds(stats.value_ranges, stats.types, declared.target.keys, deletes=declared.deletes)
     to_merge = sum(each.dispositions[MERGE] for each in stats.tally.values())
     changes = changes_of(batch, declared, after)
-    request = MergeRequest(spark, table, declared, changes, to_merge, bounds, after, limits)
-    return committed(request, choose_strategy(request))
+    request = MergeRequest(spark, table, declared, changes, to_merge, bounds, after)
+    return committed(request, choose_strategy(request, choice))
 
 
 def expected_outcome(pair: Combination) -> Outcome:

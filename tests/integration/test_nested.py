@@ -17,7 +17,7 @@ from common.operations.create_table import create_or_compare
 from common.operations.quarantine import QuarantineTarget, replay
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
-from tests.support.merges import DRIVER, LIMITS, MERGE, SPARK
+from tests.support.merges import CHOICES, DRIVER, MERGE, SPARK
 from tests.support.trial import Trial, pipeline
 
 COLUMNS = {
@@ -66,7 +66,7 @@ def test_nested_columns_are_the_same_in_every_way_to_commit(
 ) -> None:
     """Inserted, updated, late, turned away and replayed; the first run is a batch loop, the second a stream."""
     monkeypatch.setenv("ALLUVIUM_REPORT_DIR", str(tmp_path / "reports"))
-    trial.limits = LIMITS[MERGE] if way == MERGE else trial.limits
+    trial.strategies = CHOICES[way]
     trial.pipeline = declared(trial.topic, way, quality=FEW)
     trial.table = location(str(tmp_path / "nested"))
     create_or_compare(trial.spark, trial.pipeline, trial.table, dry_run=False)

@@ -272,7 +272,7 @@ SITUATIONS: list[tuple[str, Situation, tuple[bool, ...]]] = [
     ("common.model.offsets:refuse_loss", lost_records, (True,)),
     ("common.model.offsets:refuse_overrun", position_behind_the_end, (True,)),
     ("common.engine.resume:refuse_other_topic", recreated_topic, (True,)),
-    ("common.engine.batch:refuse_recreated", recreated_while_running, (True,)),
+    ("common.engine.resume:refuse_recreated", recreated_while_running, (True,)),
     ("common.delta.ledger:_refuse_without_position", table_of_a_stranger, (True, True)),
     ("common.delta.ledger:_refuse_without_position", table_of_another_pipeline, (False, True)),
     ("common.operations.adoption:refuse_foreign_table", epoch_on_the_table_of_another, (True,)),

@@ -21,9 +21,9 @@ spark.sql("SELECT count(*) AS turned_away FROM movie_ratings_quarantine").show()
 # With the class path of every job: Kernel needs a class beside Spark's own to read a checkpoint.
 OF_A_CHECKPOINT = """\
 from pyspark.sql import types as T
-from common.delta.pruning import Bound, Span
-from common.delta.file_skipping import Kernel
-print("candidates:", len(list(Kernel(spark, "{}").files(0, [Bound("id", T.LongType(), [Span(2, 2)], or_null=False)]))))
+from common.rules.pruning import PruneBound, Range
+from common.delta.file_skipping import FileSkipping
+print("candidates:", len(list(FileSkipping(spark, "{}").files(0, [PruneBound("id", "bigint", [Range(2, 2)], False)]))))
 """
 
 

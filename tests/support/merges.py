@@ -23,11 +23,11 @@ from tests.support.bounds import bounds_of
 
 DRIVER, SPARK, MERGE = DriverRewrite.name, SparkRewrite.name, DeltaMerge.name
 STRATEGIES: dict[str, MergeStrategy] = {DRIVER: DriverRewrite(), SPARK: SparkRewrite(), MERGE: DeltaMerge()}
-# By which a run of the engine takes a certain strategy: the ones before it decline.
-LIMITS = {
-    DRIVER: DEFAULT_LIMITS,
-    SPARK: Limits(rewrite_bytes=-1),
-    MERGE: Limits(candidate_files=-1, candidate_bytes=-1),
+# What a run may choose from, so that it takes a certain strategy where that does not decline.
+CHOICES: dict[str, Sequence[MergeStrategy]] = {
+    DRIVER: (PositionOnly(), DriverRewrite(), SparkRewrite(), DeltaMerge()),
+    SPARK: (PositionOnly(), SparkRewrite(), DeltaMerge()),
+    MERGE: (PositionOnly(), DeltaMerge()),
 }
 
 

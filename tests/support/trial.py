@@ -13,6 +13,7 @@ from common.drivers.batch_loop import BatchLoop
 from common.drivers.stream import Stream, Trigger
 from common.engine.start import Inputs, RunState, start_from_table
 from common.kafka.topic import TopicClient
+from common.merge.strategies import STRATEGIES
 from common.model.limits import DEFAULT_LIMITS
 from common.model.position import Position
 from common.operations.base_load import load_base
@@ -82,7 +83,7 @@ class Trial:
         self.pipeline = pipeline(topic)
         self.patience_seconds = 10.0
         self.check_pruning = False
-        self.limits = DEFAULT_LIMITS
+        self.limits, self.strategies = DEFAULT_LIMITS, STRATEGIES
         self.table: Location = location(str(folder / "table"))
         shutil.copytree(loaded, folder / "table")
 
@@ -105,7 +106,7 @@ class Trial:
     def inputs(self) -> Inputs:
         allowed = access(self.pipeline.source.kafka)
         topic = TopicClient(self.broker.address, self.topic, access=allowed, timeout_seconds=self.patience_seconds)
-        return Inputs(self.pipeline, self.table, topic, self.check_pruning, self.limits)
+        return Inputs(self.pipeline, self.table, topic, self.check_pruning, self.limits, self.strategies)
 
     def rows(self) -> Rows:
         rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()
