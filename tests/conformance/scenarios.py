@@ -13,7 +13,8 @@ from tests.support.trial import pipeline
 
 NAN, INFINITY = float("nan"), float("inf")
 NOON = datetime(2024, 5, 1, 12, 0, 0, 999_999, tzinfo=UTC)
-EARLY = datetime(1, 1, 2, tzinfo=UTC)
+# Others read Spark's times of 96 bits as nanoseconds, which begin in 1677.
+EARLY = datetime(1700, 1, 2, tzinfo=UTC)
 DELETE = "deleted"
 # One event: its values in the order of the columns, or a key with DELETE.
 Event = tuple[Any, ...]
@@ -108,7 +109,6 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
         "timestamp", [NOON, datetime(1, 1, 2, tzinfo=UTC), datetime(1969, 1, 1, tzinfo=UTC)]
     ),
     "a string key": lambda: keyed("string", ["", "a", "\U0001f321", "a" * 40, "b\\'\"`${env:HOME}", "é"]),
-    "a binary key": lambda: keyed("binary", [b"", b"\x00", b"\xff\xfe"]),
     "a boolean key": lambda: keyed("boolean", [True, False]),
     "two keys": lambda: upserts(target={"keys": ["id", "part"]}),
     "ordered by a double": lambda: ordered("double", [None, 0.0, 1.5, NAN, -INFINITY]),
@@ -142,9 +142,11 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     ),
     "deletion vectors that no candidate has": lambda: upserts(
         properties={"delta.enableDeletionVectors": "true"},
+        is_read_by_others=False,
     ),
     "a candidate with a deletion vector": lambda: upserts(
         properties={"delta.enableDeletionVectors": "true"},
+        is_read_by_others=False,
         statements=("DELETE FROM {} WHERE id = 3",),
         declined_by=("driver rewrite", "Spark rewrite"),
     ),
