@@ -45,7 +45,10 @@ OFFSETS_FIRST = [
         fault_point("merge")
 """,
     ),
-    ("    with transaction(spark, stamp):\n", "    if True:\n"),
+    (
+        "    with transaction(spark, stamp):\n        prepared.commit(stamp)\n",
+        '    prepared.commit(replace(stamp, pipeline="rows"))\n',
+    ),
     ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
     ("        check_outcome(done, batch.to_merge)\n", ""),
 ]
