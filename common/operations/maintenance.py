@@ -7,7 +7,7 @@ from common.delta.open_ledger import open_ledger
 from common.delta.table_family import tables_of
 from common.engine.disk_full import space_needed
 from common.engine.start import Inputs
-from common.kafka.retention_watch import spoken
+from common.kafka.retention_watch import format_duration
 from common.operations.compaction import Chunk, Compacted, CompactionPlan, Scope, compact, plan_compaction
 from common.operations.purge import DeletedKeys, needed_seconds
 from common.operations.retention import Retention
@@ -91,7 +91,7 @@ def purge_deleted_keys(spark: SparkSession, given: Inputs, *, execute: bool) -> 
     if memory is None:
         print(f"Nothing was ever deleted from {given.table}: there is nothing to forget")
         return
-    kept = "for good: the topic forgets nothing" if age == float("inf") else f"for {spoken(int(age * 1000))}"
+    kept = "for good: the topic forgets nothing" if age == float("inf") else f"for {format_duration(int(age * 1000))}"
     print(f"{memory.unneeded} of {memory.remembered} remembered deletes are no longer needed; they are kept {kept}")
     if not execute:
         print(NOTHING_CHANGED)

@@ -1,4 +1,4 @@
-"""Ratings as Avro: every version of their schema registered, each event written by the one that it says."""
+"""Write ratings as Avro: register every version of the schema, and write each event by the version that it names."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
@@ -16,7 +16,7 @@ Serialize = Callable[[Mapping[str, object]], bytes]
 
 
 class Written(Protocol):
-    """What is used of an event: its key, its fields as its version has them, and what becomes of its bytes."""
+    """The part of an event that is used here: key, fields as its version has them, and the bytes that are sent."""
 
     @property
     def version(self) -> int: ...
@@ -27,20 +27,22 @@ class Written(Protocol):
 
 
 def serializers(url: str, topic: str, schemas: Mapping[int, str], patience_seconds: float) -> dict[int, Serialize]:
-    """One for each version, all of them registered under the topic's subject in their order."""
-    # Confluent's client would retry for long before it says that nobody is there.
+    """Build a serializer for each version, after registering them in their order under the topic's subject."""
+    # Confluent's client would retry for long before it reports that the registry does not answer.
     Client(url, patience_seconds).get("/subjects")
     client = SchemaRegistryClient({"url": url})
     context = SerializationContext(topic, MessageField.VALUE)
     subject = str(topic_subject_name_strategy(context, None))
-    found = {}
+    by_version = {}
     for version, schema in sorted(schemas.items()):
         register(client, subject, schema)
-        found[version] = by(AvroSerializer(client, schema, conf={"auto.register.schemas": False}), context)
-    return found
+        by_version[version] = serialize_by(
+            AvroSerializer(client, schema, conf={"auto.register.schemas": False}), context
+        )
+    return by_version
 
 
-def by(serializer: AvroSerializer, context: SerializationContext) -> Serialize:
+def serialize_by(serializer: AvroSerializer, context: SerializationContext) -> Serialize:
     return lambda fields: bytes(serializer(fields, context))
 
 
@@ -55,6 +57,6 @@ def register(client: SchemaRegistryClient, subject: str, schema: str) -> None:
 
 
 def to_records(events: Iterable[Written], serialize: Mapping[int, Serialize]) -> Iterator[Record]:
-    """Keyed by the event's id, so that all that is said of it stays in order."""
+    """Key each record by the event's id, so that all records of one event stay in order."""
     for event in events:
         yield Record(event.key.encode(), event.sent(serialize[event.version](event.fields())))

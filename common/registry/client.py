@@ -1,4 +1,4 @@
-"""A schema registry by Confluent's REST API: every question has a bound, and no answer is taken for a no."""
+"""Ask a schema registry by Confluent's REST API. Every request has a bound, and silence never counts as a no."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ from common.settings.remedies import start_service
 from common.settings.secrets import reveal
 
 TIMEOUT_SECONDS = 5.0
-# As long as a registry may take to be started again. Nothing is read or written meanwhile.
+# The time that a registry may take to restart. Nothing is read or written meanwhile.
 PATIENCE_SECONDS = 60.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
@@ -26,12 +26,12 @@ NOT_ALLOWED = {401, 403}
 
 
 class NoAnswer(Exception):
-    """Nothing that settles the question; the next try may."""
+    """The request got no answer that settles the question. The next try may get one."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """One registry. The header holds a secret in the clear, so no repr shows it."""
+    """One registry. The headers hold a secret in plain text, so no repr shows them."""
 
     url: str
     patience_seconds: float
@@ -42,7 +42,7 @@ class Client:
         return cls(registry_url() or registry.url, patience_seconds or PATIENCE_SECONDS, headers(registry))
 
     def get(self, path: str) -> Any:
-        """The answer; None where the registry itself says that there is no such thing."""
+        """Return the answer; None where the registry itself says that there is no such thing."""
         until, pause = time.monotonic() + self.patience_seconds, FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -62,8 +62,8 @@ class Client:
                 f"the schema registry at {self.url} does not let us in (HTTP {status})",
                 "correct username and password of [source.registry]",
             )
-        # A proxy or another server says 404 too: only a registry gives a code for what is not there.
-        if status == 404 and "error_code" in said(body):
+        # A proxy or another server answers 404 too, but only a registry adds an error code.
+        if status == 404 and "error_code" in error_body(body):
             return None
         if status != 200:
             raise ConfigurationError(
@@ -101,13 +101,13 @@ def start_registry(url: str) -> str:
     return "start it, or " if start is None else f"start it with {start}, or "
 
 
-def said(body: bytes) -> Mapping[str, Any]:
-    """The object that an answer is, or an empty one."""
+def error_body(body: bytes) -> Mapping[str, Any]:
+    """Parse an answer as a JSON object, or return an empty one."""
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def headers(registry: Registry) -> dict[str, str]:

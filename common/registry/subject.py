@@ -35,28 +35,28 @@ class Subject:
         return cls(Client.of(registry, patience_seconds), registry.subject)
 
     def version(self, number: int | None = None) -> Registered:
-        """That version, or the latest."""
-        found = self._client.get(f"/subjects/{quote(self.name, safe='')}/versions/{number or 'latest'}")
-        if found is None:
+        """Return this version of the subject, or the latest."""
+        answer = self._client.get(f"/subjects/{quote(self.name, safe='')}/versions/{number or 'latest'}")
+        if answer is None:
             which = f"no version {number} of subject" if number else "no subject"
             raise ConfigurationError(
                 f"the schema registry at {self._client.url} has {which} '{self.name}'",
                 "register the producer's schema, or correct [source.registry]",
             )
-        return registered(found["id"], found)
+        return registered(answer["id"], answer)
 
     def schema(self, number: int) -> Registered | None:
-        """The schema with this id, whatever its subject; None where the registry knows that there is none."""
+        """Return the schema with this id, whatever its subject; None where the registry has none."""
         if number > GREATEST_ID:
             return None
-        found = self._client.get(f"/schemas/ids/{number}")
-        return None if found is None else registered(number, found)
+        answer = self._client.get(f"/schemas/ids/{number}")
+        return None if answer is None else registered(number, answer)
 
     def has(self, number: int) -> bool:
-        """Whether a version of this subject has this id; a version that was deleted counts, its records are there."""
-        found = self._client.get(f"/schemas/ids/{number}/versions?deleted=true") or []
-        return any(version["subject"] == self.name for version in found)
+        """True where a version of this subject has this id. A deleted version counts, because its records exist."""
+        versions = self._client.get(f"/schemas/ids/{number}/versions?deleted=true") or []
+        return any(version["subject"] == self.name for version in versions)
 
 
-def registered(number: int, found: dict[str, Any]) -> Registered:
-    return Registered(number, found["schema"], found.get("schemaType", AVRO), bool(found.get("references")))
+def registered(number: int, answer: dict[str, Any]) -> Registered:
+    return Registered(number, answer["schema"], answer.get("schemaType", AVRO), bool(answer.get("references")))

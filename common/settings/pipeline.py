@@ -14,13 +14,13 @@ from common.settings.environment import pipelines_dir
 from common.settings.kinds import IDENTIFIER, JSON, PLAIN, VARIANT, is_plain, parse_kind, sql_type
 from common.settings.registry import Registry
 
-# What Delta skips files by with certainty: no NaN, no scale that a literal could miss.
+# Types by which Delta skips files with certainty: they have no NaN, and no scale that a literal could miss.
 PRUNABLE = ("int", "bigint", "date", "timestamp", "string")
-# The order of events is their place in the topic, unless a column says it.
+# By default, events are ordered by their place in the topic.
 POSITION = "position"
 DURATION = re.compile(r"(?P<number>[1-9]\d*)(?P<unit>[smhd])")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-# A length that Avro's bytes claim is believed up to here and no further: conf/*.conf tells the JVM.
+# The greatest length that a value in Avro may claim. conf/*.conf sets the same bound in the JVM.
 AVRO_BYTES = 16 * 1024 * 1024
 
 # With this property Delta forgets transactions, and with them where a pipeline goes on.
@@ -28,14 +28,14 @@ TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 
 
 def identifier(name: str) -> str:
-    """Names from a file end up in SQL: letters, digits and underscores only, and quoted all the same."""
+    """Allow letters, digits and underscores only, because names end up in SQL. They are quoted there all the same."""
     if IDENTIFIER.fullmatch(name) is None:
         raise ValueError("a column is named with letters, digits and underscores")
     return name
 
 
 def kind(text: str) -> str:
-    """The kind in its one spelling, without spaces: common/settings/kinds.py."""
+    """Return the kind in its one spelling, without spaces: common/settings/kinds.py."""
     return str(parse_kind(text))
 
 
@@ -46,7 +46,7 @@ def duration(text: str) -> str:
 
 
 def seconds(text: str) -> int:
-    """The length of a duration as pipeline files write it."""
+    """Return the seconds of a duration as pipeline files write it."""
     match = DURATION.fullmatch(duration(text))
     assert match is not None  # noqa: S101  duration() has just seen to it
     return int(match["number"]) * SECONDS[match["unit"]]
@@ -103,7 +103,7 @@ class Kafka(Section):
 
     @model_validator(mode="after")
     def settings_fit_the_protocol(self) -> Self:
-        """A setting without effect is a mistake: who names a password believes that it is asked for."""
+        """Refuse a setting without effect: whoever writes a password believes that the cluster asks for it."""
         given = {name for name in type(self).model_fields if getattr(self, name) is not None}
         sasl = {"sasl_mechanism", "sasl_username", "sasl_password"}
         fitting = {"security_protocol"}
@@ -184,7 +184,7 @@ class Source(Section):
 
     @property
     def types(self) -> dict[str, str]:
-        """Spark's type of each column."""
+        """The Spark type of each column."""
         return {name: sql_type(kind) for name, kind in self.columns.items()}
 
     @property
@@ -275,12 +275,12 @@ class Target(Section):
 
     @property
     def table_name(self) -> str | None:
-        """What the table is called where tables have names: as its folder, unless the file says otherwise."""
+        """The name of the table in a session's catalog: its folder's, unless the file has another."""
         return self.name or (None if self.path is None else self.path.rstrip("/").rpartition("/")[2])
 
     @property
     def ordering(self) -> str | None:
-        """The column that orders the events of a key; None where their place in the topic does."""
+        """The column that orders the events of a key; None where their place in the topic orders them."""
         return None if self.sequence == POSITION else self.sequence
 
     @model_validator(mode="after")
@@ -390,7 +390,7 @@ class Pipeline(Section):
         return self
 
     def __hash__(self) -> int:
-        """Equal pipelines have equal names: what is made of a pipeline can be kept for it."""
+        """Hash by the name, which equal pipelines share, so that functions of a pipeline can be cached."""
         return hash(self.name)
 
     @property
@@ -400,12 +400,12 @@ class Pipeline(Section):
 
     @property
     def deletes(self) -> bool:
-        """Whether a record without a value deletes the row of its key."""
+        """True where a record without a value deletes the row of its key."""
         return self.source.null_value == "delete"
 
 
 def refuse_unclear_deletes(pipeline: Pipeline) -> None:
-    """All that a tombstone has is its message key and its place: they must be enough to find and to order the row."""
+    """Refuse deletes by more than a tombstone has: its message key must find the row, and its place must order it."""
     if not pipeline.deletes:
         return
     if pipeline.target.sequence != POSITION:
@@ -422,7 +422,7 @@ def refuse_unclear_deletes(pipeline: Pipeline) -> None:
 
 
 def refuse_nested(pipeline: Pipeline, named: Mapping[str, list[str]]) -> None:
-    """What finds, orders or divides rows is one plain value: of a nested one nobody could say which is greater."""
+    """Refuse nested columns that find, order or divide rows: nothing says which of two nested values is greater."""
     for part, names in named.items():
         for name in names:
             kind = pipeline.source.columns.get(name)
@@ -431,7 +431,7 @@ def refuse_nested(pipeline: Pipeline, named: Mapping[str, list[str]]) -> None:
 
 
 def refuse_unsound_pruning(pipeline: Pipeline) -> None:
-    """Where a key's row may have another value than the batch, the MERGE would not find it, and insert a second."""
+    """Refuse to prune by a column that may change for a key: MERGE would miss the key's row and insert a second."""
     target = pipeline.target
     for name in target.prune_by:
         if name not in {*target.keys, *target.immutable}:
@@ -444,7 +444,7 @@ def refuse_unsound_pruning(pipeline: Pipeline) -> None:
 
 
 def refuse_ambiguous(pipeline: Pipeline) -> None:
-    """Names that would mean two things: Spark ignores their case, and the engine has columns of its own."""
+    """Refuse names that mean two things: Spark ignores their case, and the engine has columns of its own."""
     seen: set[str] = set()
     for name in pipeline.columns:
         if name.lower() in seen:
@@ -462,7 +462,7 @@ def nearest(name: str, known: list[str]) -> str:
 
 
 def read_pipeline(name: str) -> Pipeline:
-    """The pipeline called NAME, validated whole before Spark starts."""
+    """Read the pipeline called NAME, and validate all of it before Spark starts."""
     folder = pipelines_dir()
     path = folder / f"{name}.toml"
     if not path.is_file():
@@ -479,7 +479,7 @@ def read_pipeline(name: str) -> Pipeline:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong, by its path in the file; for an unknown key also the nearest valid one."""
+    """Describe the first problem by its path in the file; for an unknown key, add the nearest valid one."""
     # A misspelt key is also a missing one: name the misspelling.
     problem = min(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in problem["loc"])

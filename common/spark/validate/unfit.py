@@ -1,6 +1,7 @@
-"""Values that Spark computes and that not every reader of a table can read: Python, and Delta Kernel for one.
+"""Reject values that Spark can compute, but that Python, Delta Kernel or other readers of a table cannot read.
 
-Decoders let no such value pass. A derived column can make one of sound values, and a file of a base load can hold one.
+Decoders let no such value pass. A derived column can compute one from valid values, and a file of a base load can have
+one.
 """
 
 from functools import cache
@@ -15,10 +16,10 @@ from common.spark.validate.timestamps import YEARS
 MOMENTS = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
-# Columns belong to no table: they are made once, and not for each batch.
+# A column belongs to no table, so it is made once, and not for each batch.
 @cache
 def unfit_values(name: str, kind: T.DataType) -> tuple[Rejection, ...]:
-    """What is wrong with a value of this type: a year that does not have four digits, or bytes that are no text."""
+    """Reject a year that does not have four digits, or bytes that are no text, by the type of the column."""
     value = F.col(name)
     if isinstance(kind, MOMENTS):
         words = F.concat(F.lit(f"{name}: {kind.simpleString()} of the years 0001 to 9999 is wanted, not "), value)

@@ -1,0 +1,11 @@
+"""Build columns from other columns."""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def let(value: Column, use: Callable[[Column], Column]) -> Column:
+    """Build `use(value)`, in which Spark computes the value once, however often it is named."""
+    return F.get(F.transform(F.array(value), use), F.lit(0))
