@@ -1,4 +1,4 @@
-"""What keeps a table and those beside it healthy: the plan is printed, and only then something is done."""
+"""Maintain a table and its side tables. The plan is printed first, and carried out only with --execute."""
 
 from pyspark.sql import SparkSession
 
@@ -60,19 +60,21 @@ def vacuum_tables(
     for each, retention in retentions.items():
         refuse(spark, each, retention)
     for each, retention in retentions.items():
-        found = plan_vacuum(spark, each, retention)
+        unneeded = plan_vacuum(spark, each, retention)
         kept = f"everything of the last {retention.hours} hours is kept"
-        print(f"{each}: {found.files} files, {found.bytes} bytes are no longer needed; {kept}", flush=True)
-        if execute and found.files:
+        print(f"{each}: {unneeded.files} files, {unneeded.bytes} bytes are no longer needed; {kept}", flush=True)
+        if execute and unneeded.files:
             vacuum(spark, each, table, retention)
-            left = existing(spark, each, found.sizes)
-            print(f"{each}: {found.files - left.files} files, {found.bytes - left.bytes} bytes deleted", flush=True)
+            left = existing(spark, each, unneeded.sizes)
+            print(
+                f"{each}: {unneeded.files - left.files} files, {unneeded.bytes - left.bytes} bytes deleted", flush=True
+            )
     if not execute:
         print(NOTHING_CHANGED)
 
 
 def implied(each: Location, table: Location, forced: frozenset[str]) -> frozenset[str]:
-    """Who forces a table forces those beside it."""
+    """Return the names that are forced too: to force a table is to force its side tables."""
     return frozenset({each.name}) if table.name in forced else frozenset()
 
 

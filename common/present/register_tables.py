@@ -5,9 +5,9 @@ import sys
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from common.delta.table_family import BESIDE
+from common.delta.table_family import SIDE_TABLES
 from common.errors import AlluviumError
-from common.settings.locations import Location, beside
+from common.settings.locations import Location, side_table
 from common.settings.table_paths import named_tables
 from common.spark.sql_text import literal, quoted
 
@@ -15,7 +15,7 @@ from common.spark.sql_text import literal, quoted
 def register_tables(spark: SparkSession, tables: dict[str, Location]) -> list[str]:
     """Register the tables and side tables that exist, and return their names."""
     candidates = {
-        f"{name}{suffix}": beside(table, suffix) for name, table in tables.items() for suffix in ("", *BESIDE)
+        f"{name}{suffix}": side_table(table, suffix) for name, table in tables.items() for suffix in ("", *SIDE_TABLES)
     }
     names = [name for name, table in candidates.items() if DeltaTable.isDeltaTable(spark, table.uri)]
     for name in names:

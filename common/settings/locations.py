@@ -37,7 +37,7 @@ def location(text: str) -> Location:
     return Location(text.rstrip("/"), None)
 
 
-def beside(table: Location, suffix: str) -> Location:
+def side_table(table: Location, suffix: str) -> Location:
     """Return the place of a side table, which is named after its table: TABLE_quarantine, for example."""
     local = None if table.local is None else table.local.with_name(f"{table.local.name}{suffix}")
     return Location(f"{table.uri}{suffix}", local)

@@ -17,7 +17,7 @@ from common.spark.jvm import java_observation
 
 # One row of an answer. A null column is missing in it.
 JsonRow = Mapping[str, Any]
-AS_JSON = "in_words"
+AS_JSON = "as_json"
 PATIENCE_SECONDS = 60
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from common.model.disposition import MESSAGE, REASON
 
-REJECTION = "_verdict"
+REJECTION = "_rejection"
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Rejection:
 
 
 def with_reason(rows: DataFrame, rejections: Sequence[Rejection]) -> DataFrame:
-    """Add `_reason` and `_message` of the first rejection that applies, null where none does. `_verdict` has both."""
+    """Add `_reason` and `_message` of the first rejection that applies, null where none does. `_rejection` has both."""
     first = F.coalesce(*(each.where_it_applies for each in rejections)).cast("struct<code:string,message:string>")
     parts = (F.col(f"{REJECTION}.code").alias(REASON), F.col(f"{REJECTION}.message").alias(MESSAGE))
     return rows.select("*", first.alias(REJECTION), *parts)
