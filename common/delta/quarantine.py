@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.delta.ledger import Ledger
-from common.delta.side_tables import QUARANTINE_TABLE, REPLAY_COLUMNS, WAITING, is_provisional
+from common.delta.side_tables import QUARANTINE_TABLE, REPLAY_COLUMNS, WAITING, is_own, is_provisional
 from common.model.merge_spec import LINEAGE
 from common.settings.locations import Location, side_table
 from common.spark.validate.timestamps import readable
@@ -117,8 +117,7 @@ class Quarantine:
         return DeltaTable.forPath(self._spark, self._path)
 
     def _is_ours(self) -> Column:
-        of_table = F.col("table_id") == self._ledger.table_id()
-        return (F.col("pipeline") == self._ledger.pipeline) & of_table & ~is_provisional(self._ledger)
+        return is_own(self._ledger) & ~is_provisional(self._ledger)
 
     def _is_done(self) -> Column:
         return F.col("claim").isNotNull() & (F.col("replay") <= self._ledger.replays())

@@ -95,8 +95,13 @@ def may_be_provisional(side: TableLog, ledger: Ledger) -> bool:
     return True
 
 
+def is_own(ledger: Ledger) -> Column:
+    """True for rows of a side table that are of this pipeline and of this table, not of an earlier one at its path."""
+    return (F.col("pipeline") == ledger.pipeline) & (F.col("table_id") == ledger.table_id())
+
+
 def is_provisional(ledger: Ledger) -> Column:
     never_came = F.lit(False)  # noqa: FBT003
     for epoch, seq in ledger.committed().items():
         never_came = never_came | ((F.col("epoch") == epoch) & (F.col("seq") > seq))
-    return (F.col("pipeline") == ledger.pipeline) & (F.col("table_id") == ledger.table_id()) & never_came
+    return is_own(ledger) & never_came

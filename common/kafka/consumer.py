@@ -39,6 +39,11 @@ class Record(NamedTuple):
     offset: int
     milliseconds: int
 
+    @property
+    def size(self) -> int:
+        """The bytes of key and value."""
+        return len(self.key or b"") + len(self.value or b"")
+
 
 def is_out_of_reach(milliseconds: int) -> bool:
     """True where Spark's Kafka source fails on a record of this time, and on the whole batch with it."""
@@ -110,7 +115,7 @@ def records(consumer: Consumer, planned: Plan, limits: Limits) -> Iterator[Recor
             # consumer and TopicClient's. The latter is the same client as this one, so Spark has to read the batch.
             raise NotFetched(f"partition {partition} has no offset {following[partition]}")
         record = record_of(message)
-        size += len(record.key or b"") + len(record.value or b"")
+        size += record.size
         if size > limits.fetched_bytes:
             raise NotFetched(f"more than {limits.fetched_bytes} bytes")
         following[partition], missing = offset + 1, missing - 1

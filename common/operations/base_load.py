@@ -1,6 +1,5 @@
 """The base load: write the first rows of a table, and begin an epoch in the same commit."""
 
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from common.model.merge_spec import LINEAGE
 from common.model.position import Position, first_position
 from common.operations.epoch_numbers import next_epoch
 from common.rules.key_uniqueness import key_of
-from common.settings.kinds import JSON, is_plain
+from common.settings.kinds import JSON, is_plain, precision_and_scale
 from common.settings.locations import Location, foreign_files, is_delta_table
 from common.settings.pipeline import Pipeline
 from common.settings.remedies import command
@@ -190,7 +189,7 @@ def refuse_other_than_json(rows: DataFrame, pipeline: Pipeline, source: Location
 
 
 def keeps_digits(in_files: T.DataType, decimal: str) -> bool:
-    scale = int(re.findall(r"\d+", decimal)[1])
+    _, scale = precision_and_scale(decimal)
     return isinstance(in_files, T.IntegralType) or (isinstance(in_files, T.DecimalType) and in_files.scale <= scale)
 
 

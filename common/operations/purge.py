@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from common.delta.deleted_keys import DELETED_KEYS_TABLE
 from common.delta.ledger import Ledger
 from common.delta.lock import commit_lock
-from common.delta.side_tables import QUARANTINE_TABLE
+from common.delta.side_tables import QUARANTINE_TABLE, is_own
 from common.model.merge_spec import LINEAGE
 from common.settings.locations import Location, side_table
 from common.settings.pipeline import Pipeline, seconds
@@ -47,7 +47,7 @@ class DeletedKeys:
         path = side_table(self._table, DELETED_KEYS_TABLE).uri
         if not DeltaTable.isDeltaTable(self._spark, path):
             return None
-        rows = self._spark.read.format("delta").load(path).where(self._is_ours())
+        rows = self._spark.read.format("delta").load(path).where(is_own(self._ledger))
         counted = rows.agg(F.count("*").alias("rows"), F.count_if(self._is_unneeded(age_seconds)).alias("unneeded"))
         (counts,) = counted.collect()
         return Memory(counts["rows"], counts["unneeded"])
@@ -56,10 +56,7 @@ class DeletedKeys:
         """Delete the unneeded rows under the commit lock, because a batch writes its deletes to the same side table."""
         with commit_lock(self._table):
             path = side_table(self._table, DELETED_KEYS_TABLE).uri
-            DeltaTable.forPath(self._spark, path).delete(self._is_ours() & self._is_unneeded(age_seconds))
-
-    def _is_ours(self) -> Column:
-        return (F.col("pipeline") == self._ledger.pipeline) & (F.col("table_id") == self._ledger.table_id())
+            DeltaTable.forPath(self._spark, path).delete(is_own(self._ledger) & self._is_unneeded(age_seconds))
 
     def _is_unneeded(self, age_seconds: float) -> Column:
         if age_seconds == float("inf"):
@@ -81,6 +78,6 @@ class DeletedKeys:
         path = side_table(self._table, QUARANTINE_TABLE).uri
         if not DeltaTable.isDeltaTable(self._spark, path):
             return None
-        rows = self._spark.read.format("delta").load(path).where(self._is_ours())
+        rows = self._spark.read.format("delta").load(path).where(is_own(self._ledger))
         (row,) = rows.agg(F.min(F.struct("epoch", "seq")).alias("oldest")).collect()
         return None if row["oldest"] is None else (row["oldest"]["epoch"], row["oldest"]["seq"])

@@ -109,6 +109,12 @@ def is_plain(text: str) -> bool:
     return isinstance(kind, Plain) and kind.name not in {JSON, VARIANT}
 
 
+def precision_and_scale(decimal: str) -> tuple[int, int]:
+    """Read `decimal(p,s)`."""
+    precision, scale = re.findall(r"\d+", decimal)
+    return int(precision), int(scale)
+
+
 def sql_type(text: str) -> str:
     """Spark's type for a column of this kind."""
     return sql_type_of(parse_kind(text))

@@ -41,7 +41,7 @@ def unreadable_records(topic: TopicClient, planned: Plan, limits: Limits) -> lis
     records, size = [], 0
     for record in topic.records_out_of_reach(planned):
         records.append(record)
-        size += len(record.key or b"") + len(record.value or b"")
+        size += record.size
         if size > limits.overflow_bytes:
             raise refusal(records[0], f"it and others like it have more than {limits.overflow_bytes} bytes", limits)
     return records

@@ -18,12 +18,12 @@ from pyspark.sql.avro.functions import from_avro
 from common.model.disposition import REASON
 from common.model.record import RECORD
 from common.settings.kinds import is_plain, parse_kind, sql_type
+from common.spark.columns import is_utf8
 from common.spark.decode.avro_values import (
     NO_TEXT,
     NOT_UTF8,
     WRONG_TYPE,
     AvroForm,
-    is_text,
     may_not_fit,
     typed_value,
 )
@@ -172,7 +172,7 @@ def of_value(name: str, kind: str) -> tuple[Rejection, ...]:
         return of_nested(name)
     raw = event(name)
     if kind == "string":
-        return (Rejection(NOT_UTF8, ~is_text(raw), F.lit(f"{name}: {NO_TEXT}")),)
+        return (Rejection(NOT_UTF8, ~is_utf8(raw), F.lit(f"{name}: {NO_TEXT}")),)
     if may_not_fit(kind):
         unfit = raw.isNotNull() & F.col(name).isNull()
         return (Rejection(WRONG_TYPE, unfit, F.concat(F.lit(f"{name}: "), not_wanted(kind, raw.cast("string")))),)

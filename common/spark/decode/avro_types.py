@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from common.settings.kinds import Array, Kind, Map, Plain, Struct
+from common.settings.kinds import Array, Kind, Map, Plain, Struct, precision_and_scale
 
 # The logical types that change the meaning of a number or of bytes. A uuid is a text like any other.
 MEANT = {"date", "decimal", "duration"}
@@ -78,13 +78,8 @@ def takes_plain(kind: str, schema: Any) -> bool:
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_text(schema))
     if match is None:
         return False
-    (precision, scale), (digits, decimals) = numbers(kind), (int(match[1]), int(match[2]))
+    (precision, scale), (digits, decimals) = precision_and_scale(kind), (int(match[1]), int(match[2]))
     return decimals <= scale and digits - decimals <= precision - scale
-
-
-def numbers(kind: str) -> tuple[int, int]:
-    precision, scale = re.findall(r"\d+", kind)
-    return int(precision), int(scale)
 
 
 def is_recursive(schema: Any, above: frozenset[str] = frozenset()) -> bool:

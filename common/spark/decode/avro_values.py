@@ -4,10 +4,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from common.settings.kinds import Kind
-from common.spark.columns import let
+from common.spark.columns import is_utf8, let
 from common.spark.decode.canonical_keys import one_zero
 from common.spark.decode.nested import misfit, no_misfit, not_wanted, validation
-from common.spark.validate.timestamps import YEARS
+from common.spark.validate.timestamps import in_years
 
 NOT_UTF8 = "NOT_UTF8"
 WRONG_TYPE = "WRONG_TYPE"
@@ -16,15 +16,10 @@ NO_TEXT = "the text is not UTF-8"
 
 def typed_value(kind: str, raw: Column) -> Column:
     if kind in {"date", "timestamp"}:
-        first, last = (F.lit(end).cast("timestamp").cast(kind) for end in YEARS)
-        return F.when(raw.between(first, last), raw)
+        return F.when(in_years(raw, kind), raw)
     if kind in {"double", "float"}:
         return one_zero(raw.cast(kind))
     return raw.cast(kind)
-
-
-def is_text(raw: Column) -> Column:
-    return F.call_function("is_valid_utf8", raw)
 
 
 def may_not_fit(kind: str) -> bool:
@@ -37,7 +32,7 @@ class AvroForm:
     def plain(self, kind: str, raw: Column) -> Column:
         value = typed_value(kind, raw)
         if kind == "string":
-            return validation(value, misfit(~is_text(raw), NOT_UTF8, F.lit(NO_TEXT)))
+            return validation(value, misfit(~is_utf8(raw), NOT_UTF8, F.lit(NO_TEXT)))
         if may_not_fit(kind):
             return let(value, lambda typed: self._fitting(kind, raw, typed))
         return validation(value, no_misfit())
@@ -63,4 +58,4 @@ class AvroForm:
         return no_misfit()
 
     def key_misfit(self, key: Column) -> Column:
-        return misfit(~is_text(key), NOT_UTF8, F.lit("a key is not UTF-8"))
+        return misfit(~is_utf8(key), NOT_UTF8, F.lit("a key is not UTF-8"))

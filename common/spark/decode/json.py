@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from common.model.record import RECORD
 from common.settings.kinds import is_plain
 from common.settings.pipeline import Source
+from common.spark.columns import is_utf8
 from common.spark.decode.json_nested import nested_columns, nested_rejection, nested_temporary_columns
 from common.spark.decode.json_values import is_exact, may_become, typed_value
 from common.spark.decode.json_variant import FLAT, JSON, TEXT, at, type_at
@@ -131,7 +132,7 @@ def text_rejections(max_bytes: int) -> tuple[Rejection, ...]:
         Rejection(
             "OVERSIZED", F.length(value) > max_bytes, F.concat(F.length(value), F.lit(f" bytes, {max_bytes} allowed"))
         ),
-        Rejection("NOT_UTF8", ~F.call_function("is_valid_utf8", text), F.lit("the value is not UTF-8")),
+        Rejection("NOT_UTF8", ~is_utf8(text), F.lit("the value is not UTF-8")),
         Rejection("NOT_JSON", ~is_json | has_lone_surrogate, F.lit("the value is not one JSON text")),
         Rejection("NOT_AN_OBJECT", ~is_object, F.concat(F.lit("an object is wanted, not "), type_at("$[0]"))),
     )

@@ -3,12 +3,12 @@
 `json_type` is the type of the value in VARIANT. `get` returns the value as one of Spark's types.
 """
 
-import re
 from collections.abc import Callable
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from common.settings.kinds import precision_and_scale
 from common.spark.decode.canonical_keys import one_zero
 from common.spark.validate.timestamps import ISO, moment
 
@@ -43,7 +43,8 @@ def is_exact(kind: str, json_type: Column, value: Column) -> Column:
     if kind in {"double", "float"}:
         return value.isNotNull() & (F.abs(value) != float("inf"))
     if kind.startswith("decimal"):
-        return value.isNotNull() & (decimals(json_type) <= int(re.findall(r"\d+", kind)[1]))
+        _, scale = precision_and_scale(kind)
+        return value.isNotNull() & (decimals(json_type) <= scale)
     return value.isNotNull()
 
 

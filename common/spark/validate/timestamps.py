@@ -2,6 +2,7 @@
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 # Spark's cast takes 10:00 for an hour of today and 2023 for its first of January, and trims.
 # The patterns end with \z, because $ lets a newline follow.
@@ -21,8 +22,13 @@ def moment(text: Column, kind: str) -> Column:
     if kind == "date":
         return F.when(text.rlike(ISO[kind]), text.try_cast(kind))
     time = F.when(text.rlike(ISO[kind]), F.regexp_replace(text, NO_SECONDS, "$1:00").try_cast(kind))
-    first, last = (F.lit(end).cast(kind) for end in YEARS)
-    return F.when(time.between(first, last), time)
+    return F.when(in_years(time, kind), time)
+
+
+def in_years(time: Column, kind: str | T.DataType) -> Column:
+    """True for a date or a timestamp of the years 0001 to 9999."""
+    first, last = (F.lit(end).cast("timestamp").cast(kind) for end in YEARS)
+    return time.between(first, last)
 
 
 def is_readable(time: Column) -> Column:

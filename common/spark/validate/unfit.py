@@ -6,12 +6,12 @@ one.
 
 from functools import cache
 
-from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.spark.columns import is_utf8
 from common.spark.validate.rejection import Rejection
-from common.spark.validate.timestamps import YEARS
+from common.spark.validate.timestamps import in_years
 
 MOMENTS = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
@@ -25,11 +25,5 @@ def unfit_values(name: str, kind: T.DataType) -> tuple[Rejection, ...]:
         words = F.concat(F.lit(f"{name}: {kind.simpleString()} of the years 0001 to 9999 is wanted, not "), value)
         return (Rejection("WRONG_TYPE", ~in_years(value, kind), words),)
     if isinstance(kind, T.StringType):
-        is_text = F.call_function("is_valid_utf8", value)
-        return (Rejection("NOT_UTF8", ~is_text, F.lit(f"{name}: the text is not UTF-8")),)
+        return (Rejection("NOT_UTF8", ~is_utf8(value), F.lit(f"{name}: the text is not UTF-8")),)
     return ()
-
-
-def in_years(value: Column, kind: T.DataType) -> Column:
-    first, last = (F.lit(end).cast("timestamp").cast(kind) for end in YEARS)
-    return value.between(first, last)
