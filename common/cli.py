@@ -17,8 +17,8 @@ from common.settings.remedies import forget, tell
 from common.signals import handle_signals
 
 log = structlog.get_logger()
-# Characters of an error that nobody foresaw.
-LONGEST_TOLD = 300
+# How many characters of an unforeseen error are printed.
+LONGEST_MESSAGE = 300
 
 
 def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
@@ -43,7 +43,7 @@ def job(name: str) -> Callable[[click.Command], Callable[[], None]]:
             except BaseException:
                 if not stop.is_cancelling():
                     raise
-                # What failed was cancelled.
+                # The failure comes from the cancelling of Spark's jobs.
                 end(stop.stopped())
 
         return run
@@ -70,9 +70,9 @@ def fail(line: str, code: int) -> None:
 
 
 def separate_stderr() -> None:
-    """spark-submit merges a Python job's stderr into stdout (PythonRunner); write to its own stderr instead.
+    """Write to the stderr of spark-submit itself, because it merges a Python job's stderr into stdout (PythonRunner).
 
-    Where that is not a thing to open, a socket for example, the merged stream is still better than none.
+    Where that stderr cannot be opened, because it is a socket for example, the merged stream is better than none.
     """
     if not launched_by_spark_submit():
         return
@@ -85,7 +85,7 @@ def separate_stderr() -> None:
 
 
 def report_unexpected(name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """What nobody foresaw: still one line, with the way to the trace; Python then exits with 1."""
+    """Report an unforeseen error in one line that names the log with its trace. Python then exits with 1."""
     log.error("unexpected", exc_info=(kind, error, trace), file_only=True)
-    told = shortened(first_line(error), LONGEST_TOLD)
-    print(f"error: {kind.__name__}: {told}; the whole story is in {log_file(name)}", file=sys.stderr)
+    message = shortened(first_line(error), LONGEST_MESSAGE)
+    print(f"error: {kind.__name__}: {message}; the whole story is in {log_file(name)}", file=sys.stderr)

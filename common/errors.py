@@ -114,7 +114,7 @@ class Locked(TryLater):
 
 
 def unbalanced(what: str) -> AccountingError:
-    """The error for accounts of a batch that do not add up."""
+    """Build the error for accounts of a batch that do not add up."""
     return AccountingError(
         f"the accounts of this batch do not balance: {what}",
         "nothing was committed; run it again, and report it if it repeats",
@@ -122,12 +122,12 @@ def unbalanced(what: str) -> AccountingError:
 
 
 def first_line(error: BaseException) -> str:
-    """The part of a foreign error that fits into one of ours."""
+    """Return the first line of a foreign error, which fits into a message of ours."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most so many characters, cut at the end of a word and marked as cut."""
+    """Cut a text to at most so many characters, at the end of a word, and mark it as cut."""
     if len(text) <= limit:
         return text
     kept = text[:limit]

@@ -1,8 +1,8 @@
-"""Fault points: named moments at which a test may end the process, so that every one of them is known to be survived.
+"""Fault points: named moments at which a test may end the process, to show that a job survives each of them.
 
-ALLUVIUM_FAULT names a point, `merge`, or its third time, `merge:3`; ALLUVIUM_FAULT_FILE is where the process says that
-it is there. Then it waits for its end. With `merge+` it says so and goes on: whoever watches ends it in the midst of
-what follows. Without ALLUVIUM_FAULT a fault point is nothing.
+ALLUVIUM_FAULT names a point, `merge`, or its third time, `merge:3`. When the process reaches it, it writes the file
+ALLUVIUM_FAULT_FILE and waits to be killed. With `merge+` it writes the file and goes on, so that the test can kill it
+in the midst of what follows. Without ALLUVIUM_FAULT a fault point does nothing.
 """
 
 import os
@@ -16,7 +16,7 @@ from common.errors import UsageError
 from common.settings.environment import fault, fault_file
 from common.waiting import tries
 
-# In the order of a batch's way; every name is used once in the code, and a test sees to it.
+# In the order in which a batch reaches them. A test checks that every name is used once in the code.
 POINTS = (
     "started",
     "undone",
@@ -40,12 +40,12 @@ _reached: Counter[str] = Counter()
 
 
 def is_wanted() -> bool:
-    """True where a test has named a point: it means one of a job's own batches."""
+    """True where a test has named a point. It is meant for a job's own batches, and not for its warm-up."""
     return fault() is not None
 
 
 def fault_point(name: str) -> None:
-    """Nothing, unless a test has named this point."""
+    """Announce and wait where a test has named this point; do nothing otherwise."""
     wanted = fault()
     if wanted is None:
         return
@@ -66,7 +66,7 @@ def announce(file: Path) -> None:
 
 
 def await_end() -> None:
-    """Wait for SIGKILL. An orphan ends itself, so that it holds no lock; who is told to stop goes on, and stops."""
+    """Wait for SIGKILL. An orphan ends itself, so that it holds no lock. A request to stop ends the wait."""
     parent = os.getppid()
     for _ in tries(WAIT_SECONDS):
         if os.getppid() != parent:

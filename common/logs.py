@@ -1,4 +1,4 @@
-"""Logs: on stderr for people (JSON where no terminal is), and whole, stack traces included, in a file."""
+"""Write logs to stderr for people (as JSON without a terminal), and in full, with stack traces, to a file."""
 
 import fcntl
 import logging
@@ -18,7 +18,7 @@ from common.errors import ConfigurationError
 from common.settings.environment import log_dir, run_id
 from common.settings.privacy import FOLDER_MODE, open_private
 
-# A file, and how many older ones stay beside it.
+# The size of a file, and how many older files are kept.
 MAX_BYTES = 10 * 2**20
 OLDER_FILES = 5
 
@@ -43,7 +43,7 @@ def configure_logs(job: str) -> None:
     to_people: Processor = (
         structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     )
-    # Without local variables: some of them are secrets.
+    # Without local variables, because some of them are secrets.
     traces = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
     handlers = [
         for_people(handler(logging.StreamHandler(sys.stderr), shared, [without_trace, to_people])),
@@ -66,8 +66,8 @@ def configure_logs(job: str) -> None:
 class RotatedFile(WatchedFileHandler):
     """A log that several processes append to, in files of bounded size.
 
-    Whoever finds it full renames it, under a lock on that very file. The others notice before their next line that the
-    name stands for another file, and open that one. A line that is written meanwhile is in the older file.
+    The process that finds it full renames it, under a lock on that file. The others notice before their next line that
+    the name belongs to another file, and open that one. A line that is written meanwhile is in the older file.
     """
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES, older_files: int = OLDER_FILES) -> None:
@@ -85,7 +85,7 @@ class RotatedFile(WatchedFileHandler):
                 self._rotate(self.stream.fileno())
 
     def _is_full(self, descriptor: int) -> bool:
-        """False where another process has renamed it meanwhile."""
+        """True where the file has its full size and no other process has renamed it meanwhile."""
         ours = os.fstat(descriptor)
         return ours.st_size >= self._max_bytes and os.path.samestat(ours, Path(self.baseFilename).stat())
 
@@ -97,12 +97,12 @@ class RotatedFile(WatchedFileHandler):
             for newer, older in reversed(list(pairwise(files))):
                 with suppress(FileNotFoundError):
                     newer.replace(older)
-        # This closes the file, and so gives up the lock.
+        # This closes the file and so releases the lock.
         self.reopenIfNeeded()
 
 
 def named(**names: str) -> Processor:
-    """On every line, in whatever thread: Spark calls foreachBatch in one of its own, which knows no context of ours."""
+    """Add these fields to every line of every thread. Spark calls foreachBatch in a thread without our context."""
 
     def add_names(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
         event.update(names)
@@ -122,14 +122,14 @@ def handler(target: logging.Handler, shared: list[Processor], rendering: list[Pr
 
 
 def for_people(target: logging.Handler) -> logging.Handler:
-    """Leaves out what is meant for the file: the command itself says it in one line."""
+    """Leave out what is meant for the file only, because the command itself prints it in one line."""
     target.addFilter(lambda record: not (isinstance(record.msg, dict) and record.msg.get("file_only")))
-    # What a callback raised, py4j reports with its trace before the command gets to say it in one line.
+    # py4j reports an error of a callback with its trace, before the command prints it in one line.
     target.addFilter(lambda record: not record.name.startswith("py4j"))
     return target
 
 
 def without_trace(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A person gets the one line that names the thing; the trace is in the file."""
+    """Drop the trace, which is in the file: people get the one line that names the problem."""
     event.pop("exc_info", None)
     return event

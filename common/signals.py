@@ -1,8 +1,8 @@
-"""SIGTERM and SIGINT of a job, whoever gets them: this process, the JVM that spark-submit is, or both.
+"""Handle SIGTERM and SIGINT of a job, whether this process gets them, or the JVM of spark-submit, or both.
 
-systemd and Ctrl-C signal both; `docker stop`, Kubernetes and `kill` signal the process that they know, which is the JVM
-since submit.sh becomes spark-submit. A JVM that is left to itself then closes Spark under our hands. So it gets a
-handler that only tells us, and ends when we do, with our exit code.
+systemd and Ctrl-C signal both. `docker stop`, Kubernetes and `kill` signal the process that they know, which is the
+JVM, because submit.sh becomes spark-submit. By itself the JVM would then close Spark while Python still uses it. So it
+gets a handler that only informs Python. The JVM ends when Python does, with Python's exit code.
 """
 
 import os
@@ -21,15 +21,17 @@ from common.settings.environment import launched_by_spark_submit
 
 HALT_SECONDS = 2.0
 OURS, OF_THE_JVM = "ours", "of the JVM"
-# Signals by who got them: of both it is the same one, and only a second one to the same process is a second one.
+# Signals by the process that got them. One signal may reach both; only a second one to the same process counts as one.
 _heard: Counter[str] = Counter()
-# Set while the JVM's signal is on its way to the main thread, as if it were ours.
+# Set while the JVM's signal is on its way to the main thread, where it arrives like one of Python's.
 _passed_on = threading.Event()
 
 
 def handle_signals() -> None:
-    """Let a job end by itself when it is told to; told twice, it ends at once. An ignored signal stays ignored, as
-    `nohup` and shells want it for what they put into the background."""
+    """Let the first signal end a job when nothing is half done, and the second one end it at once.
+
+    An ignored signal stays ignored: `nohup` and shells rely on it for processes in the background.
+    """
     handled = [each for each in stop.SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
     for each in handled:
         signal.signal(each, _on_signal)
@@ -38,7 +40,7 @@ def handle_signals() -> None:
 
 
 def _on_signal(number: int, _: FrameType | None) -> None:
-    """In the main thread, between two steps of it."""
+    """Handle a signal in the main thread, where Python calls this between two instructions."""
     if _passed_on.is_set():
         _passed_on.clear()
     else:
@@ -48,7 +50,7 @@ def _on_signal(number: int, _: FrameType | None) -> None:
 
 
 class JvmHandler:
-    """The JVM's handler of one signal; it calls us in a thread of its own."""
+    """The JVM's handler of one signal. The JVM calls it in a thread of its own."""
 
     def __init__(self, which: signal.Signals) -> None:
         self._which = which
@@ -64,8 +66,8 @@ class JvmHandler:
 
 
 def _handle_in_jvm(signals: list[signal.Signals]) -> None:
-    """By the gateway that the session will use too."""
-    # A job without Spark does not need them.
+    """Register the handlers in the JVM, by the gateway that the session will use too."""
+    # Imported here, because a job without Spark does not need them.
     from py4j.protocol import Py4JError  # noqa: PLC0415
 
     from common.spark.jvm import gateway_with_callbacks  # noqa: PLC0415
@@ -77,7 +79,7 @@ def _handle_in_jvm(signals: list[signal.Signals]) -> None:
     except (OSError, Py4JError):
         if not _is_orphan():
             raise
-        # It was signalled before we could ask it to wait for us.
+        # The JVM was signalled before it had our handler, and has ended.
         raise stop.Stopped(signal.SIGTERM, "before it began") from None
 
 
@@ -89,7 +91,7 @@ def _hear(which: signal.Signals, by_whom: str) -> None:
 
 
 def _end_at_once(which: signal.Signals) -> None:
-    """First the JVM, so that nothing of it commits when our locks are gone, then this process."""
+    """End the JVM first, so that it commits nothing after our locks are released, and then this process."""
     stopped = stop.Stopped(which, "at once", "what was under way is let go, as after a power cut; start it again")
     print(stopped, file=sys.stderr, flush=True)
     if launched_by_spark_submit():
@@ -102,12 +104,12 @@ def _end_at_once(which: signal.Signals) -> None:
 
 
 def _halt_jvm(exit_code: int) -> None:
-    """In a thread of its own, which has a connection of its own: the main thread's may be in the midst of a call."""
+    """Halt the JVM. Run in a thread of its own, with its own connection, because the main thread may be in a call."""
     from py4j.protocol import Py4JError  # noqa: PLC0415
 
     from common.spark.jvm import java_gateway  # noqa: PLC0415
 
-    # There is no answer: it is gone.
+    # No answer comes, because the JVM has ended.
     with suppress(OSError, Py4JError):
         java_gateway().jvm.java.lang.Runtime.getRuntime().halt(exit_code)
     while not _is_orphan():

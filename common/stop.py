@@ -1,11 +1,11 @@
-"""A request to end: SIGTERM or SIGINT was heard. Work asks here where it can end with nothing half done.
+"""The request to stop, after SIGTERM or SIGINT. Work checks it where it can end with nothing half done.
 
 What a signal does depends on what is under way:
 
 before Spark   nothing is written yet, and a `Stopped` is raised in the main thread
-with Spark     the jobs of Spark are cancelled, which fails the operation that is waiting for them; the locks stay
-               until it has failed, because a commit of the JVM may still be on its way
-`deferred`     nothing is cancelled: the work asks by `check` and `requested`, and ends by itself
+with Spark     Spark's jobs are cancelled, which fails the operation that waits for them; the locks are held until
+               it has failed, because a commit of the JVM may still be on its way
+`deferred`     nothing is cancelled: the work calls `check` or `requested`, and ends by itself
 """
 
 import signal
@@ -15,12 +15,12 @@ from contextlib import contextmanager
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CANCEL_AGAIN_SECONDS = 0.2
-# By the shell's custom: what a process that ended by a signal gives as its exit code.
+# The shell's convention: a process that ended by signal N has the exit code 128 + N.
 BY_SIGNAL = 128
 
 
 class Stopped(BaseException):
-    """The work was ended by a signal, with nothing half done. No error, so nothing that handles errors catches it."""
+    """The work was ended by a signal, with nothing half done. No Exception, so that no error handler catches it."""
 
     def __init__(self, by: signal.Signals, when: str = "", remedy: str = "nothing is half done, run it again") -> None:
         super().__init__(by, when, remedy)
@@ -32,14 +32,14 @@ class Stopped(BaseException):
 
 
 class _Request:
-    """The one request of this process, and how it is met."""
+    """The one request of this process, and how it is carried out."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.by: signal.Signals | None = None
         self.cancel: Callable[[], object] | None = None
         self.is_deferred = False
-        # Nobody sets it in a job: the process ends.
+        # A job never sets it, because the process ends.
         self.met = threading.Event()
 
 
@@ -51,18 +51,18 @@ def requested() -> bool:
 
 
 def check() -> None:
-    """Raise where a request was made: called where nothing is half done."""
+    """Raise Stopped where a request was made. Call it where nothing is half done."""
     if requested():
         raise stopped()
 
 
 def stopped() -> Stopped:
-    """What is said of a request that was made."""
+    """Build the exception for the request that was made."""
     return Stopped(_request.by or signal.SIGTERM)
 
 
 def request(by: signal.Signals) -> None:
-    """Make the request. Where Spark works, and may be interrupted, its jobs are cancelled until the process ends."""
+    """Make the request. Where Spark works and may be interrupted, cancel its jobs until the process ends."""
     with _request.lock:
         if _request.by is not None:
             return
@@ -72,17 +72,17 @@ def request(by: signal.Signals) -> None:
 
 
 def is_prompt() -> bool:
-    """True as long as the main thread may be interrupted wherever it is: before a Spark session is being started."""
+    """True as long as the main thread may be interrupted anywhere, which is before a Spark session is started."""
     return _request.cancel is None and not _request.is_deferred
 
 
 def is_cancelling() -> bool:
-    """True where an operation of Spark that fails most likely does so because it was cancelled."""
+    """True where a failing operation of Spark has most likely been cancelled."""
     return requested() and not _request.is_deferred
 
 
 def cancel_by(cancel: Callable[[], object]) -> None:
-    """From now on a request cancels."""
+    """Let a request call `cancel` from now on."""
     with _request.lock:
         _request.cancel = cancel
     check()
@@ -90,7 +90,7 @@ def cancel_by(cancel: Callable[[], object]) -> None:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """For work that asks by itself. Raises where a request was made before."""
+    """Defer requests for work that checks them by itself. Raise Stopped where one was made before."""
     with _request.lock:
         check()
         before, _request.is_deferred = _request.is_deferred, True
@@ -101,7 +101,7 @@ def deferred() -> Iterator[None]:
 
 
 def _keep_cancelling(cancel: Callable[[], object], met: threading.Event) -> None:
-    """Again and again: an operation may start another job of Spark after the one that was cancelled."""
+    """Cancel repeatedly, because an operation may start another Spark job after the one that was cancelled."""
     cancel()
     while not met.wait(CANCEL_AGAIN_SECONDS):
         cancel()

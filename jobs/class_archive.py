@@ -1,4 +1,4 @@
-"""ClassArchive: loads what every job loads, so that the JVM can keep those classes ready for the next ones."""
+"""ClassArchive: load the classes that every job loads, so that the JVM can archive them for the next jobs."""
 
 import tempfile
 

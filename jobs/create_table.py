@@ -1,4 +1,4 @@
-"""CreateTable: an empty Delta table as a pipeline declares it, ready for its first batch."""
+"""CreateTable: create an empty Delta table as a pipeline declares it, ready for its first batch."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""DeltaReader: how many rows a table has, in all and by group."""
+"""DeltaReader: count the rows of a table, in all and by group."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Epoch: say where to go on, to adopt a table, accept a loss, follow a recreated topic, or after a RESTORE."""
+"""Epoch: begin a new epoch, to adopt a table, accept a loss, follow a recreated topic, or go on after a RESTORE."""
 
 import click
 

@@ -25,7 +25,7 @@ def on_table(command: Command) -> Command:
 
 
 def selecting(state: str | None) -> Callable[[Command], Command]:
-    """The same filters for each command; `state` is what it takes when nothing is said."""
+    """Add the same filters to a command. `state` is the default of --state."""
 
     def decorate(command: Command) -> Command:
         for option in (

@@ -1,4 +1,4 @@
-"""StreamingMerge: events of a Kafka topic into a Delta table, by the batch loop or by the stream."""
+"""StreamingMerge: merge events of a Kafka topic into a Delta table, by the batch loop or by the stream."""
 
 import click
 
@@ -24,7 +24,11 @@ from common.spark.session import start_session
 @click.option("--once", is_flag=True, help="batch: settle what the topic holds now, then stop. The form for cron.")
 @click.option("--wait", type=click.FloatRange(min=0.1), default=60, show_default=True, help="batch: seconds a wait.")
 @click.option(
-    "--give-up", type=click.FloatRange(min=0), default=180, show_default=True, help="batch: quiet seconds to end."
+    "--give-up",
+    type=click.FloatRange(min=0),
+    default=180,
+    show_default=True,
+    help="Batch mode: stop after this many seconds without new records.",
 )
 @click.option("--trigger", default="available-now", show_default=True, help="stream: available-now, or '10 seconds'.")
 @click.option(

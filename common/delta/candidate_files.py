@@ -1,4 +1,4 @@
-"""Find the files that may hold a key of a batch: the candidates, Delta calls them so too."""
+"""Find the candidate files: those that may hold a key of a batch."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -25,7 +25,7 @@ class CandidateFiles:
 
     @property
     def rows(self) -> int:
-        """At most so many: where the log does not tell, a row has at least a byte."""
+        """The greatest number of rows that the files can have. Without statistics, a row counts as one byte."""
         return sum(file.size if file.rows is None else file.rows for file in self.files)
 
     @property
@@ -39,7 +39,7 @@ class CandidateFiles:
 
 @dataclass(frozen=True)
 class CandidatesUnknown:
-    """Why the candidates of a batch are not known."""
+    """The reason why the candidates of a batch are not known."""
 
     reason: str
 
@@ -47,7 +47,7 @@ class CandidatesUnknown:
 def find_candidate_files(
     spark: SparkSession, path: str, version: int, bounds: Sequence[PruneBound], limits: Limits
 ) -> CandidateFiles | CandidatesUnknown:
-    """The candidates in that version of the table, as long as they are within the limits."""
+    """Find the candidates in that version of the table, as long as they are within the limits."""
     if not bounds:
         return CandidatesUnknown("no column bounds the batch: every file may hold one of its keys")
     try:
@@ -59,7 +59,7 @@ def find_candidate_files(
 
 
 def within_limits(candidates: Generator[DataFile], limits: Limits) -> CandidateFiles | CandidatesUnknown:
-    """Stop as soon as they are too many or too large, because nobody needs the rest then."""
+    """Collect candidates, and stop as soon as they are too many or too large: nobody needs the rest then."""
     files, size = [], 0
     with closing(candidates):
         for file in candidates:

@@ -1,4 +1,4 @@
-"""A checkpoint of a table's log: who opens the table next reads one file instead of every commit since the last."""
+"""Write a checkpoint of a table's log: the next reader opens one file instead of every commit since the last one."""
 
 import time
 from dataclasses import dataclass
@@ -13,15 +13,18 @@ from common.spark.jvm import delta_log, delta_snapshot, java
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Of which version it is, and how long it took; nothing where there was one already."""
+    """The version of a checkpoint, and the seconds it took; None where there was one already."""
 
     version: int
     seconds: float | None
 
 
 def write_checkpoint(spark: SparkSession, table: Location, lock: Location) -> Checkpoint:
-    """Of the newest version. Under the commit lock: else a commit's own checkpoint, written meanwhile, might be newer
-    than the one that is then called the last."""
+    """Write a checkpoint of the newest version, under the commit lock.
+
+    Without the lock, a commit might write a newer checkpoint meanwhile, and this older one would be recorded as the
+    last.
+    """
     with commit_lock(lock):
         began = time.monotonic()
         log, snapshot = delta_log(spark, table.uri), delta_snapshot(spark, table.uri)
@@ -29,7 +32,7 @@ def write_checkpoint(spark: SparkSession, table: Location, lock: Location) -> Ch
         if log.checkpointExistsAtVersion(version):
             return Checkpoint(version, None)
         log.checkpoint(snapshot, java(spark, "scala.Option").empty())
-        # Delta keeps the reason to itself: after a commit, a missing checkpoint is no failure.
+        # Delta does not report the reason, because a missing checkpoint after a commit is no failure to it.
         if not log.checkpointExistsAtVersion(version):
             raise StateError(f"no checkpoint of version {version} could be written to {table}", "see the Spark log")
         return Checkpoint(version, time.monotonic() - began)

@@ -1,10 +1,10 @@
-"""The memory of deleted keys: a row that is gone cannot say that it is newer than an event that comes again.
+"""The side table of deleted keys: a deleted row cannot show that it is newer than an event that comes again.
 
-One row a key, its newest tombstone. Written before the commit that deletes: if that never comes, the tombstone is read
-again, and remembering it twice changes nothing.
+It has one row a key, with the newest tombstone of the key. It is written before the commit that deletes. If that commit
+never comes, the tombstone is read again, and recording it twice changes nothing.
 
-A pipeline may get other keys, or keys of another type. A remembered key keeps the fields that it had: what is null in
-it was not part of the key then.
+A pipeline may get other keys, or keys of another type. A recorded key keeps the fields that it had: a null field was
+not part of the key then.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,10 @@ DELETED_KEYS_TABLE = "_deleted_keys"
 
 
 def record_deleted(changes: DataFrame, table: str, table_id: str, pipeline: str, keys: Sequence[str]) -> None:
-    """`changes` have their keys, `_deleted`, `_alluvium` and their record; those of a key come from one partition."""
+    """Record the tombstones among the changes, the newest of each key.
+
+    `changes` have their keys, `_deleted`, `_alluvium` and their record. Those of one key come from one partition.
+    """
     tombstones = changes.where(F.col(DELETED))
     if tombstones.isEmpty():
         return
@@ -47,7 +50,7 @@ def merge_tombstones(tombstones: DataFrame, path: str, keys: Sequence[str]) -> N
         return
     fitting = with_stored_fields(tombstones, stored_struct(spark, path, "key"), keys)
     add_fields(fitting, path)
-    # Null-safe: the fields of other keys are null in both.
+    # Null-safe, because fields that are not part of the key are null in both.
     fields = (f"key.{quoted(name)}" for name in key_fields(fitting))
     same = " AND ".join(["t.pipeline = s.pipeline", "t.table_id = s.table_id", *(f"t.{f} <=> s.{f}" for f in fields)])
     (
@@ -61,26 +64,26 @@ def merge_tombstones(tombstones: DataFrame, path: str, keys: Sequence[str]) -> N
 
 
 def with_stored_fields(tombstones: DataFrame, stored: T.StructType, keys: Sequence[str]) -> DataFrame:
-    """Each key in the form that the memory has, with fields of its own for what is new in it."""
+    """Give each key the form of the stored keys, with further fields for what is new in it."""
     kinds = {key: tombstones.select(f"key.{quoted(key)}").schema[0].dataType for key in keys}
     return tombstones.withColumn("key", fitting_struct(kinds, stored, lambda key: F.col(f"key.{quoted(key)}")))
 
 
 def add_fields(fitting: DataFrame, path: str) -> None:
-    """The memory gets the fields that it lacks, in a commit of its own: a MERGE would refuse them."""
+    """Add the fields that the side table lacks, in a commit of its own, because a MERGE would refuse them."""
     stored = stored_struct(fitting.sparkSession, path, "key")
     if len(key_fields(fitting)) > len(stored.names):
         fitting.limit(0).write.format("delta").mode("append").option("mergeSchema", "true").save(path)
 
 
 def key_fields(remembered: DataFrame) -> list[str]:
-    found = remembered.schema["key"].dataType
-    assert isinstance(found, T.StructType)  # noqa: S101  the engine itself has made it one
-    return found.names
+    key = remembered.schema["key"].dataType
+    assert isinstance(key, T.StructType)  # noqa: S101  the engine itself has made it one
+    return key.names
 
 
 def read_deleted(spark: SparkSession, table: str, table_id: str, pipeline: str) -> DataFrame | None:
-    """None where nothing was ever deleted."""
+    """Read the recorded deletes of a pipeline; None where nothing was ever deleted."""
     path = f"{table}{DELETED_KEYS_TABLE}"
     if not DeltaTable.isDeltaTable(spark, path):
         return None

@@ -1,6 +1,6 @@
-"""Who reads a table's changes, and how far: a file a reader, TABLE/_alluvium/readers/NAME.json.
+"""The readers of a table's change feed, and how far each has read, in TABLE/_alluvium/readers/NAME.json.
 
-Whoever deletes old files asks here first. A reader writes its version after what it made of it is safe, never before.
+VACUUM checks them before it deletes old files. A reader writes its version only after it has stored its own results.
 """
 
 import json
@@ -18,7 +18,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Reader:
-    """It has read every version up to this one, and none after it."""
+    """A reader that has read every version up to this one, and none after it."""
 
     name: str
     version: int
@@ -32,7 +32,7 @@ class Readers:
         self._files = Files(spark, self.folder)
 
     def write(self, reader: Reader) -> None:
-        """Register, or say how far it is now."""
+        """Register a reader, or update the version that it has read."""
         if NAME.fullmatch(reader.name) is None:
             raise UsageError(f"'{reader.name}' is no name of a reader", "use letters, digits, - and _")
         self._files.write(f"{reader.name}.json", json.dumps({"alluvium_reader": FORMAT, "version": reader.version}))
@@ -41,7 +41,7 @@ class Readers:
         self._files.delete(f"{name}.json")
 
     def read(self) -> list[Reader]:
-        """Every reader, also one whose file is just being replaced: its new one is whole before the old one goes."""
+        """Read every reader, also one whose file is being replaced: the new file is whole before the old one goes."""
         texts: dict[str, str | None] = {}
         for file in self._files.names():
             if file.endswith(".json.partial"):
@@ -51,7 +51,7 @@ class Readers:
         return [self._parsed(name, text or self._late(name)) for name, text in sorted(texts.items())]
 
     def _late(self, name: str) -> str:
-        """The file of a reader that was being replaced when the folder was listed."""
+        """Read the file of a reader that was being replaced when the folder was listed."""
         return self._files.read(f"{name}.json") or self._files.read(f".{name}.json.partial") or ""
 
     def _parsed(self, name: str, text: str) -> Reader:

@@ -1,7 +1,7 @@
-"""Find the files that can hold a key of the batch, by Delta Kernel's own skipping: statistics are never read here.
+"""Find the files that can hold a key of the batch, by Delta Kernel's own data skipping. No statistics are read here.
 
-Kernel reads the log in the driver: Spark's Delta would first rebuild the table's state, in jobs that take longer than
-to write a small batch.
+Kernel reads the log on the driver. Spark's Delta would first rebuild the table's state, in jobs that take longer than
+writing a small batch.
 """
 
 import json
@@ -32,7 +32,7 @@ class FileSkipping:
         self._table = java(spark, "io.delta.kernel.Table").forPath(self._engine, path)
 
     def files(self, version: int, bounds: Sequence[PruneBound]) -> Generator[DataFile]:
-        """The candidates in that version of the table, read as they are asked for; a file without statistics is one."""
+        """Yield the candidates in that version of the table, lazily. A file without statistics is always one."""
         snapshot = self._table.getSnapshotAsOfVersion(self._engine, version)
         scan = snapshot.getScanBuilder().withFilter(self._all(map(self._condition, bounds))).build()
         batches = scan.getScanFiles(self._engine)
@@ -49,11 +49,11 @@ class FileSkipping:
         return reduce(self._either, [*branches, self._predicate("IS_NULL", column)] if bound.or_null else branches)
 
     def _holds(self, column: Any, bound: PruneBound, exact: Range) -> Any:
-        span = as_kernel_sees(exact, bound.type)
-        first = kernel_literal(self._literal, span.first, bound.type)
-        if span.first == span.last:
+        widened = as_kernel_sees(exact, bound.type)
+        first = kernel_literal(self._literal, widened.first, bound.type)
+        if widened.first == widened.last:
             return self._predicate("=", column, first)
-        last = kernel_literal(self._literal, span.last, bound.type)
+        last = kernel_literal(self._literal, widened.last, bound.type)
         return self._all([self._predicate(">=", column, first), self._predicate("<=", column, last)])
 
     def _all(self, conditions: Any) -> Any:
@@ -64,7 +64,7 @@ class FileSkipping:
 
 
 def row_mapper(spark: SparkSession) -> Any:
-    """Writes many of Kernel's rows as one text: each call of a row's own methods would be a message to the JVM."""
+    """Return a mapper that writes many of Kernel's rows as one text, because each call is a message to the JVM."""
     return cached_mapper(
         java(spark, "com.fasterxml.jackson.databind.ObjectMapper"),
         java(spark, "com.fasterxml.jackson.databind.module.SimpleModule"),
@@ -78,7 +78,7 @@ def cached_mapper(mapper: Any, module: Any, serializer: Any) -> Any:
 
 
 def kernel_literal(literals: Any, value: Value, kind: str) -> Any:
-    """A value as a literal of its column's own type, by Delta Kernel's class of literals."""
+    """Write a value as a Delta Kernel literal of its column's own type."""
     if isinstance(value, str):
         return literals.ofString(value)
     if kind == "date":
@@ -91,9 +91,9 @@ def kernel_literal(literals: Any, value: Value, kind: str) -> Any:
 def as_kernel_sees(exact: Range, kind: str) -> Range:
     """Widen a range of dates so that it holds all of its days wherever Kernel sees them.
 
-    Kernel reads the dates of the log as java.sql.Date, whose calendar goes from 1582-10-04 to 1582-10-15: it takes each
-    of the ten days between them for one that is ten days later. So the least date of a file can be as late as
-    1582-10-24 to it, although a day of the range is in the file.
+    Kernel reads the dates of the log as java.sql.Date, whose calendar goes from 1582-10-04 to 1582-10-15. It takes each
+    of the ten days between them for one that is ten days later. So Kernel may see a least date as late as 1582-10-24,
+    although the file has a day of the range.
     """
     if kind != "date":
         return exact

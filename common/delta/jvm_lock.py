@@ -1,7 +1,7 @@
-"""A lock that the JVM holds and not Python: of a job's two halves, the JVM is the one that commits.
+"""A lock that the JVM holds and not Python, because the JVM is the process that commits.
 
-When the Python half is killed, its own locks are gone at once, while the JVM may be in the midst of a commit and needs
-a moment to notice that nobody is there any more. This lock ends with the JVM: docs/adr/0015-a-lock-of-the-jvm.md.
+When Python is killed, its own locks are released at once. The JVM may be in the midst of a commit then, and needs a
+moment to notice. This lock ends with the JVM: docs/adr/0015-a-lock-of-the-jvm.md.
 """
 
 import time
@@ -24,9 +24,10 @@ LONGER_THAN_ANY_JOB_DAYS = 36_500
 
 @contextmanager
 def jvm_lock(path: Path, table: Location, wait_seconds: float) -> Iterator[None]:
-    """Held by this process's JVM, waited for with a bound. A process without a JVM can commit nothing, and needs none.
+    """Let this process's JVM hold the lock, and wait for it with a bound.
 
-    The caller holds a lock of the Python half already: what keeps this one is the JVM of a job that was killed.
+    A process without a JVM can commit nothing, and needs no lock. The caller holds Python's lock already, so that only
+    the JVM of a killed job can hold this one.
     """
     jvm = running_jvm()
     if jvm is None:
@@ -38,15 +39,18 @@ def jvm_lock(path: Path, table: Location, wait_seconds: float) -> Iterator[None]
         take(file, table, time.monotonic() + wait_seconds)
         yield
     finally:
-        # Without an answer the JVM is gone, and the lock with it.
+        # Without an answer the JVM has ended, and the lock with it.
         with suppress(Py4JError, OSError):
             file.close()
             kept.cancel(True)  # noqa: FBT003
 
 
 def reference_to(file: Any, jvm: Any) -> Any:
-    """Kept by the JVM until it is cancelled. Py4J drops what it holds for Python as soon as Python is gone, and Java
-    closes a file that nobody refers to, which would give up the lock while the commit still runs."""
+    """Let the JVM itself refer to the file, until the reference is cancelled.
+
+    Py4J drops its references as soon as Python has ended. Java closes a file without references, and that would release
+    the lock while the commit still runs.
+    """
     days = cached_class(jvm, "java.util.concurrent.TimeUnit").DAYS
     return cached_class(jvm, "java.util.concurrent.CompletableFuture")().completeOnTimeout(
         file, LONGER_THAN_ANY_JOB_DAYS, days
@@ -54,11 +58,11 @@ def reference_to(file: Any, jvm: Any) -> Any:
 
 
 def take(file: Any, table: Location, until: float) -> None:
-    channel, told = file.getChannel(), False
+    channel, warned = file.getChannel(), False
     while channel.tryLock() is None:
-        if not told:
+        if not warned:
             log.warning("waiting for the JVM of a job that was killed", table=str(table))
-            told = True
+            warned = True
         if time.monotonic() >= until:
             raise Locked(f"{table} is in use by the JVM of a job that was killed", "wait for it to end, or stop it")
         time.sleep(POLL_SECONDS)

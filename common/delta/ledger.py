@@ -1,4 +1,4 @@
-"""The table is the truth: where a pipeline goes on is read from the table's log, and moved only by its commits."""
+"""The ledger: a pipeline's position is read from the table's log, and only a commit to the table moves it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ COPY_NAME = re.compile(r"(?P<epoch>\d+)-\d+\.json")
 
 
 class TableLog(Protocol):
-    """What a ledger asks of a table's log."""
+    """The part of a table's log that a ledger reads."""
 
     def version(self) -> int: ...
     def transactions(self) -> dict[str, int]: ...
@@ -26,7 +26,7 @@ class TableLog(Protocol):
 
 
 class Copies(Protocol):
-    """Where copies of positions lie, by name."""
+    """A store for copies of positions, by name."""
 
     def names(self) -> list[str]: ...
     def read(self, name: str) -> str | None: ...
@@ -35,7 +35,7 @@ class Copies(Protocol):
 
 
 class Ledger:
-    """The position of one pipeline in one table; common.delta.open_ledger opens it on a real one."""
+    """The position of one pipeline in one table. common.delta.open_ledger opens it on a real table."""
 
     def __init__(self, log: TableLog, copies: Copies, table: str, pipeline: str) -> None:
         self._commits = log
@@ -44,27 +44,27 @@ class Ledger:
         self.pipeline = pipeline
 
     def position(self) -> Position:
-        """Epoch, sequence number and offsets to go on from; an error with the remedy where the log cannot say.
+        """Return the epoch, transaction and offsets to go on from; raise with the remedy where the log cannot say.
 
-        Down to the transaction before the newest: a RESTORE that landed between a run's last look at the log and its
-        commit lies below that commit, and the rows that it took away are missing all the same.
+        It reads down to the transaction before the newest. A RESTORE between a run's last look at the log and its
+        commit is below that commit, and the rows that it took away are missing all the same.
         """
         committed = self.committed()
         if not committed:
             self._refuse_without_position()
         epoch = max(committed)
         app_id, seq = f"{app_prefix(self.pipeline)}{epoch}", committed[epoch]
-        found: Position | None = None
+        newest: Position | None = None
         for commit in self._commits.backwards():
             if app_id not in commit.transactions:
                 self._refuse_replaced(commit)
-            elif found is not None:
-                return found
+            elif newest is not None:
+                return newest
             elif commit.transactions[app_id] == seq:
-                found = from_metadata(commit.info["userMetadata"])
+                newest = from_metadata(commit.info["userMetadata"])
                 if seq == 0:
-                    return found
-        return found or self._copied(epoch, seq)
+                    return newest
+        return newest or self._copied(epoch, seq)
 
     def _refuse_without_position(self) -> NoReturn:
         others = self.other_pipelines()
@@ -74,29 +74,29 @@ class Ledger:
                 f"adopt it with {new_epoch('beginning')} or {new_epoch('end')}",
             )
         raise StateError(
-            f"{self._table} has no position of pipeline '{self.pipeline}', but of {spoken_epochs(others)}",
+            f"{self._table} has no position of pipeline '{self.pipeline}', but of {join_epochs(others)}",
             f"name the pipeline that writes it: {again('--pipeline', next(iter(others)))}, or let both write to it: "
             f"{new_epoch('beginning', '--adopt')}",
         )
 
     def position_of_rows(self) -> Position | None:
-        """The position that the table's rows correspond to, also after a RESTORE; None where nothing tells."""
-        version, found, restored = self._commits.version(), None, False
+        """Return the position that the table's rows correspond to, also after a RESTORE; None where it is unknown."""
+        version, newest, restored = self._commits.version(), None, False
         while (commit := self._commits.read(version)) is not None:
             if self._is_own(commit):
-                if found is not None:
-                    return found
-                found = from_metadata(commit.info["userMetadata"])
-                if found.seq == 0:
-                    return found
+                if newest is not None:
+                    return newest
+                newest = from_metadata(commit.info["userMetadata"])
+                if newest.seq == 0:
+                    return newest
             elif commit.replaces_content:
                 if commit.restored_version is None:
                     return None
-                version, found, restored = commit.restored_version, None, True
+                version, newest, restored = commit.restored_version, None, True
                 continue
             version -= 1
-        # The copy is the newest transaction's: what a RESTORE went back to is older.
-        return found if found is not None or restored else self._newest_copy()
+        # The copy belongs to the newest transaction, and a RESTORE went back to an older one.
+        return newest if newest is not None or restored else self._newest_copy()
 
     def _is_own(self, commit: Commit) -> bool:
         return any(app.startswith(app_prefix(self.pipeline)) for app in commit.transactions)
@@ -107,29 +107,29 @@ class Ledger:
         return None if copied is None else from_metadata(copied)
 
     def committed(self) -> dict[int, int]:
-        """The newest transaction of every epoch."""
+        """Return the newest transaction of every epoch."""
         prefix = app_prefix(self.pipeline)
         transactions = self._commits.transactions()
         return {int(app.removeprefix(prefix)): seq for app, seq in transactions.items() if app.startswith(prefix)}
 
     def other_pipelines(self) -> dict[str, int]:
-        """The newest epoch of every other pipeline that has written to this table, by the pipeline's name."""
-        found: dict[str, int] = {}
+        """Return the newest epoch of every other pipeline that has written to this table, by the pipeline's name."""
+        epochs: dict[str, int] = {}
         for app in self._commits.transactions():
             name, epoch = pipeline_and_epoch(app) or (self.pipeline, 0)
             if name != self.pipeline:
-                found[name] = max(epoch, found.get(name, 0))
-        return dict(sorted(found.items()))
+                epochs[name] = max(epoch, epochs.get(name, 0))
+        return dict(sorted(epochs.items()))
 
     def epoch(self) -> int | None:
-        """The newest epoch, whether or not it can still be continued."""
+        """Return the newest epoch, whether or not it can be continued."""
         return max(self.committed(), default=None)
 
     def greatest_epoch(self) -> int:
-        """The greatest epoch that was ever begun, by all that tells of one; 0 where nothing does.
+        """Return the greatest epoch that the log and the copies know of; 0 without any.
 
-        The log's own list of transactions may have forgotten some. A number that came twice would make rows beside the
-        table, which the older epoch wrote, look like those of a run that died.
+        The log's own list of transactions may have forgotten some. If a number came twice, rows of the older epoch in
+        the side tables would look like those of a run that died.
         """
         copied = [int(match["epoch"]) for match in map(COPY_NAME.fullmatch, self._copies.names()) if match]
         return max([*self._epochs_of_log(), *copied], default=0)
@@ -144,23 +144,23 @@ class Ledger:
         return [int(app.removeprefix(prefix)) for app in islice(own, 1)]
 
     def replays(self) -> int:
-        """The number of the newest replay; 0 where there was none."""
+        """Return the number of the newest replay; 0 where there was none."""
         return self._commits.transactions().get(replay_app_id(self.pipeline), 0)
 
     def table_id(self) -> str:
-        """Delta's own id: a table that was deleted and loaded again at the same path has another."""
+        """Return Delta's own id. A table that was deleted and loaded again at the same path has another one."""
         return self._commits.table_id()
 
     def files(self) -> int:
-        """How many files the table has now."""
+        """Return how many files the table has now."""
         return self._commits.files()
 
     def has(self, stamp: Stamp) -> bool:
-        """Whether the table has committed exactly this, and not a rival's under the same number."""
+        """True where the table has committed exactly this stamp, and not another run's under the same number."""
         return self._commit_of(stamp) is not None
 
     def metrics(self, stamp: Stamp) -> dict[str, str]:
-        """What the commit with this stamp says of itself."""
+        """Return the operationMetrics of the commit with this stamp."""
         commit = self._commit_of(stamp)
         if commit is None:
             raise StateError(
@@ -170,8 +170,11 @@ class Ledger:
         return dict(commit.info.get("operationMetrics", {}))
 
     def _commit_of(self, stamp: Stamp) -> Commit | None:
-        """The commit with this stamp. Mostly it is the newest; where it is not, the log's own list of transactions says
-        whether it is there at all, before the log is read backwards, a file a version."""
+        """Find the commit with this stamp, which is mostly the newest.
+
+        Where it is not, the log's own list of transactions shows whether there is one at all. Only then the log is read
+        backwards, which takes a file for each version.
+        """
         for depth, commit in enumerate(self._commits.backwards()):
             seq = commit.transactions.get(stamp.app_id)
             if seq == stamp.seq:
@@ -182,7 +185,7 @@ class Ledger:
         return None
 
     def copy(self, position: Position) -> None:
-        """Keep the position beside the log: it answers when the log entry has expired."""
+        """Write a copy of the position, for when the log entry has expired."""
         self._copies.write(copy_name(position.epoch, position.seq), position.to_metadata())
         self._copies.delete(copy_name(position.epoch, position.seq - COPIES_KEPT))
 
@@ -204,7 +207,7 @@ class Ledger:
             )
 
 
-def spoken_epochs(pipelines: Mapping[str, int]) -> str:
+def join_epochs(pipelines: Mapping[str, int]) -> str:
     return ", ".join(f"'{name}' (epoch {epoch})" for name, epoch in pipelines.items())
 
 

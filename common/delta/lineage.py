@@ -1,7 +1,7 @@
-"""Where a row comes from: the record's place, and the transaction that read it; and which of two came later.
+"""The lineage of a row: the place of its record, and the transaction that read it. It shows which of two came later.
 
-With `lineage = true` each row of the table keeps it, in a struct of its own. A base row has a transaction and no place.
-A row without any is of unknown origin: it was written before lineage was declared.
+With `lineage = true` each row of the table has it in a struct. A row of the base load has a transaction and no place.
+A row without lineage was written before lineage was declared.
 """
 
 import pyarrow as pa
@@ -31,37 +31,40 @@ LINEAGE_TYPE = T.StructType(
 
 
 def lineage_of(position: Position) -> Column:
-    """The lineage of a record that `position`'s transaction read."""
+    """Build the lineage of a record that `position`'s transaction read."""
     place = [F.col(f"{RECORD}.{name}") for name in ("topic", "partition", "offset")]
-    return _origin(place[0], F.lit(position.topic_id), *place[1:], F.lit(position.epoch), F.lit(position.seq))
+    return _lineage_struct(place[0], F.lit(position.topic_id), *place[1:], F.lit(position.epoch), F.lit(position.seq))
 
 
 def lineage_of_arrow(records: pa.ChunkedArray, position: Position) -> pa.Array:
-    """The same for records that the driver holds."""
-    found = records.combine_chunks()
+    """Build the lineage of records that are Arrow on the driver."""
+    chunk = records.combine_chunks()
     ours = {"topic_id": position.topic_id, "epoch": position.epoch, "seq": position.seq}
     fields = list(arrow_schema(LINEAGE_TYPE.jsonValue()["fields"]))
     values = [
-        pa.repeat(pa.scalar(ours[name], kind), len(found)) if name in ours else found.field(name).cast(kind)
+        pa.repeat(pa.scalar(ours[name], kind), len(chunk)) if name in ours else chunk.field(name).cast(kind)
         for name, kind in ((field.name, field.type) for field in fields)
     ]
     return pa.StructArray.from_arrays(values, fields=fields)
 
 
 def base_lineage(position: Position) -> Column:
-    """The lineage of a row that came from no topic: older than whatever its epoch read later."""
+    """Build the lineage of a row that came from no topic. It is older than all that its epoch read later."""
     nothing = F.lit(None)
-    return _origin(nothing, nothing, nothing, nothing, F.lit(position.epoch), F.lit(position.seq))
+    return _lineage_struct(nothing, nothing, nothing, nothing, F.lit(position.epoch), F.lit(position.seq))
 
 
-def _origin(*values: Column) -> Column:
+def _lineage_struct(*values: Column) -> Column:
     named = [value.cast(field.dataType).alias(field.name) for field, value in zip(LINEAGE_TYPE, values, strict=True)]
     return F.struct(*named).cast(LINEAGE_TYPE)
 
 
 def is_later(one: str, other: str) -> str:
-    """SQL: `one` came after `other`. In one partition the offset tells, also when it was read again under a new epoch;
-    otherwise the transaction does, because batches arrive in order. Null where either is unknown."""
+    """Return the SQL for: `one` came after `other`. It is null where either lineage is unknown.
+
+    In one partition the offset decides, also when it was read again under a new epoch. Otherwise the transaction
+    decides, because batches arrive in order.
+    """
     same_log = f"({one}.topic_id = {other}.topic_id AND {one}.partition = {other}.partition)"
     later_read = f"struct({one}.epoch, {one}.seq) > struct({other}.epoch, {other}.seq)"
     known = f"{one}.epoch IS NOT NULL AND {other}.epoch IS NOT NULL"
@@ -73,9 +76,10 @@ def has_lineage(table: DeltaTable) -> bool:
 
 
 def ensure_lineage(spark: SparkSession, path: str, pipeline: Pipeline) -> None:
-    """The column for a table that was loaded without it; its rows are of unknown origin until an event changes them.
+    """Add the lineage column to a table that was loaded without it. Its rows have none until an event changes them.
 
-    The property goes first: killed between the two, the next run adds the column without statistics all the same.
+    The property is set first. After a kill between the two, the next run adds the column without statistics all the
+    same.
     """
     if not pipeline.target.lineage or has_lineage(DeltaTable.forPath(spark, path)):
         return
@@ -90,8 +94,10 @@ def ensure_lineage(spark: SparkSession, path: str, pipeline: Pipeline) -> None:
 
 
 def without_statistics(rows: DataFrame, partition_by: list[str], properties: dict[str, str]) -> dict[str, str]:
-    """Properties by which a column that comes after those of `rows` gets no statistics: nobody looks for rows by it.
-    What the owner has said about statistics himself stands."""
+    """Return properties by which a column after those of `rows` gets no statistics, because nobody searches by it.
+
+    The owner's own properties about statistics are kept.
+    """
     if INDEXED in properties or INDEXED_BY_NAME in properties:
         return {}
     fields = [field.jsonValue() for field in rows.schema if field.name not in partition_by]

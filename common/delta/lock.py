@@ -1,4 +1,4 @@
-"""Locks between processes: Delta guards its log on a local file system only inside one JVM."""
+"""Locks between processes, because Delta guards its log on a local file system only inside one JVM."""
 
 import fcntl
 import os
@@ -24,12 +24,12 @@ POLL_SECONDS = 0.1
 
 @contextmanager
 def job_lock(table: Location) -> Iterator[None]:
-    """Held for a job's life; a second job on the same table gives up at once, naming the owner."""
+    """Hold the lock for a job's life. A second job on the same table fails at once, and names the owner."""
     if table.local is None:
         log.warning("no lock on this file system: run one driver a table", table=str(table))
         yield
         return
-    with _held(table.local / "_alluvium" / "job.lock", table):
+    with _file_lock(table.local / "_alluvium" / "job.lock", table):
         try:
             yield
         finally:
@@ -39,16 +39,16 @@ def job_lock(table: Location) -> Iterator[None]:
 
 @contextmanager
 def commit_lock(table: Location, wait_seconds: float = COMMIT_WAIT_SECONDS) -> Iterator[None]:
-    """Held for one write phase, or for one chunk of maintenance: so maintenance runs beside a stream, and neither makes
-    the other's commit fail. Waited for, with a bound.
+    """Hold the lock for one write phase, or for one chunk of maintenance. Wait for it with a bound.
 
-    Python and the JVM hold a lock each: if one of the two is killed, nobody else commits while the other still might.
+    So maintenance runs beside a stream, and neither makes the other's commit fail. Python and the JVM hold a lock each:
+    if one of the two is killed, nobody else commits while the other still might.
     """
     if table.local is None:
         yield
         return
     folder = table.local / "_alluvium"
-    with _held(folder / "commit.lock", table, wait_seconds):
+    with _file_lock(folder / "commit.lock", table, wait_seconds):
         try:
             with jvm_lock(folder / "jvm.lock", table, wait_seconds):
                 yield
@@ -58,13 +58,13 @@ def commit_lock(table: Location, wait_seconds: float = COMMIT_WAIT_SECONDS) -> I
 
 
 @contextmanager
-def _held(path: Path, table: Location, wait_seconds: float = 0) -> Iterator[None]:
+def _file_lock(path: Path, table: Location, wait_seconds: float = 0) -> Iterator[None]:
     until = time.monotonic() + wait_seconds
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+") as file:
             _take(file, table, until)
-            # A failed base load removes its lock file with the folder: what we hold may be nobody's any more.
+            # A failed base load removes its lock file with the folder. Then our lock is on a file that nobody opens.
             if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                 yield
                 return
@@ -90,7 +90,7 @@ def _taken(file: IO[str]) -> bool:
 
 
 def _remove_traces(folder: Path, *locks: str) -> None:
-    """A load that failed leaves nothing: its locks go, and each folder that is empty without them."""
+    """Remove what a failed load leaves: its lock files, and each folder that is empty without them."""
     for name in locks:
         (folder / "_alluvium" / name).unlink(missing_ok=True)
     for emptied in (folder / "_alluvium", folder):

@@ -1,4 +1,4 @@
-"""The table's own log: which transactions it has seen, and what each commit said of itself."""
+"""Read the table's own log: the transactions that it has, and the info of each commit."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from common.spark.jvm import delta_snapshot, items_of
 
 
 class Commits:
-    """Read from the log directly: no Spark job, and the transactions that no public API shows."""
+    """The commits of a table, read from the log without a Spark job, with the transactions that no public API shows."""
 
     def __init__(self, spark: SparkSession, table: str) -> None:
         self._spark = spark
@@ -22,21 +22,21 @@ class Commits:
         self._files = Files(spark, f"{table}/_delta_log")
 
     def version(self) -> int:
-        """The newest version: a listing of the log, no Spark job."""
+        """Return the newest version, by a listing of the log without a Spark job."""
         return int(self._snapshot().version())
 
     def transactions(self) -> dict[str, int]:
-        """The newest transaction version of every application id.
+        """Return the newest transaction version of every application id.
 
-        From the checksum that Delta writes beside each version: to rebuild the table's state is two Spark jobs. A table
-        that forgets transactions is refused: what it does not tell of may have been committed all the same.
+        It is read from the checksum that Delta writes for each version, because rebuilding the table's state takes two
+        Spark jobs. A table that forgets transactions is refused: one that it has forgotten may have been committed.
         """
         snapshot = self._snapshot()
         self._refuse_forgetful(snapshot)
         checksum = snapshot.checksumOpt()
         known = checksum.get().setTransactions() if checksum.isDefined() else checksum
-        found = known.get() if known.isDefined() else snapshot.setTransactions()
-        return {str(each.appId()): int(each.version()) for each in items_of(found)}
+        listed = known.get() if known.isDefined() else snapshot.setTransactions()
+        return {str(each.appId()): int(each.version()) for each in items_of(listed)}
 
     def _refuse_forgetful(self, snapshot: Any) -> None:
         if not snapshot.metadata().configuration().contains(TRANSACTION_RETENTION):
@@ -52,7 +52,7 @@ class Commits:
         return str(self._snapshot().metadata().id())
 
     def metadata(self) -> str:
-        """The table's schema, partitions and properties, as the log's own entry."""
+        """Return the table's schema, partitions and properties, as the `metaData` entry of the log."""
         return str(self._snapshot().metadata().json())
 
     def files(self) -> int:
@@ -61,14 +61,14 @@ class Commits:
         return int(checksum.get().numFiles() if checksum.isDefined() else snapshot.numOfFiles())
 
     def data_files(self) -> DataFrame:
-        """The files of the newest version: path, partitionValues, size and more, a row each."""
+        """Return the files of the newest version, one row each: path, partitionValues, size and more."""
         return DataFrame(self._snapshot().allFiles().toDF(), self._spark)
 
     def _snapshot(self) -> Any:
         return delta_snapshot(self._spark, self._table)
 
     def backwards(self) -> Iterator[Commit]:
-        """From the newest down to the oldest that the log still has."""
+        """Yield the commits from the newest down to the oldest that the log still has."""
         version = self.version()
         while version >= 0 and (commit := self.read(version)) is not None:
             yield commit

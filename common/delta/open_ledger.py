@@ -1,4 +1,4 @@
-"""The ledger on a real Delta table: opened through Spark, and moved by the next commit of a session."""
+"""Open the ledger of a real Delta table through Spark, and let the next commit of a session move it."""
 
 from contextlib import AbstractContextManager
 
@@ -20,7 +20,9 @@ def open_ledger(spark: SparkSession, table: str, pipeline: str) -> Ledger:
 
 
 def transaction(spark: SparkSession, stamp: Stamp) -> AbstractContextManager[None]:
-    """The next Delta commit of this session carries the stamp. Unset afterwards: a second write under the same id
-    would silently be skipped."""
+    """Let the next Delta commit of this session carry the stamp.
+
+    It is unset afterwards, because Delta would silently skip a second write under the same id.
+    """
     values = {TXN_APP_ID: stamp.app_id, TXN_VERSION: str(stamp.seq), USER_METADATA: stamp.to_metadata()}
     return settings(spark, values)

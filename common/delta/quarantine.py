@@ -1,8 +1,8 @@
-"""The quarantine of one pipeline and table: what waits in it, what became of the rest, and the marks that say so.
+"""The quarantine of one pipeline and table, and the state of each row in it.
 
-A replay first claims its rows, with its number and the state that it will give them; then it commits to the table under
-that number; then the claim becomes the state. Killed in between, the table's log says which of the two it is: a claim
-whose replay was committed counts as the state, any other counts as nothing.
+A replay first claims its rows, with its number and the state that it will give them. Then it commits to the table under
+that number. Then the claim becomes the state. After a kill in between, the table's log decides: a claim whose replay
+was committed counts as the state, any other counts as nothing.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.delta.ledger import Ledger
-from common.delta.side_tables import QUARANTINE_TABLE, REPLAY_COLUMNS, WAITING, is_provisional
+from common.delta.side_tables import QUARANTINE_TABLE, REPLAY_COLUMNS, WAITING, is_own, is_provisional
 from common.model.merge_spec import LINEAGE
-from common.settings.locations import Location, beside
+from common.settings.locations import Location, side_table
 from common.spark.validate.timestamps import readable
 
 REPLAYED = "replayed"
@@ -25,13 +25,13 @@ SKIPPED = "skipped"
 DISCARDED = "discarded"
 STATES = (WAITING, REPLAYED, FOLDED, SUPERSEDED, LATE, SKIPPED, DISCARDED)
 IDENTITY = ("epoch", "seq", "partition", "offset")
-# What a quarantine of an older version does not have.
+# Columns that a quarantine of an older version of Alluvium does not have.
 LATER_COLUMNS = {**REPLAY_COLUMNS, "topic_id": "string"}
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Rows of the quarantine by what is known of them; what is not said does not matter."""
+    """Filters for rows of the quarantine. A filter that is None does not count."""
 
     reason: str | None = None
     state: str | None = None
@@ -39,25 +39,25 @@ class Selection:
     offsets: tuple[int, int] | None = None
 
     def condition(self) -> Column:
-        found = F.lit(True)  # noqa: FBT003
+        condition = F.lit(True)  # noqa: FBT003
         for name in ("reason", "state", "partition"):
             if (value := getattr(self, name)) is not None:
-                found = found & (F.col(name) == value)
-        return found if self.offsets is None else found & F.col("offset").between(*self.offsets)
+                condition = condition & (F.col(name) == value)
+        return condition if self.offsets is None else condition & F.col("offset").between(*self.offsets)
 
-    def said(self) -> str:
-        """The options by which it was made."""
+    def as_options(self) -> str:
+        """Write the selection as the options of the command line."""
         offsets = None if self.offsets is None else "-".join(str(offset) for offset in sorted(set(self.offsets)))
         options = {"--reason": self.reason, "--state": self.state, "--partition": self.partition, "--offset": offsets}
         return " ".join(f"{name} {value}" for name, value in options.items() if value is not None)
 
 
 def quarantine_path(table: Location) -> Location:
-    return beside(table, QUARANTINE_TABLE)
+    return side_table(table, QUARANTINE_TABLE)
 
 
 class Quarantine:
-    """Rows of this pipeline and table whose transaction was committed; others are nobody's."""
+    """The quarantined rows of one pipeline and table whose transaction was committed."""
 
     def __init__(self, spark: SparkSession, table: Location, ledger: Ledger) -> None:
         self._spark = spark
@@ -65,18 +65,18 @@ class Quarantine:
         self._path = quarantine_path(table).uri
 
     def rows(self) -> DataFrame:
-        """With the state that counts, whether or not a replay lived to write it down."""
+        """Return the rows with the state that counts, even where a replay was killed before it wrote the state."""
         stored = self._table.toDF()
         rows = stored.withColumns(missing_columns(stored)).where(self._is_ours())
         state = F.when(self._is_done(), F.col("claim")).otherwise(F.col("state"))
         return rows.withColumns({"state": state, "timestamp": readable(F.col("timestamp"))})
 
     def of_other_tables(self) -> int:
-        """Rows of a table that stood at this path before; for the one that stands there now its topic was read anew."""
+        """Count the rows of an earlier table at this path. They do not count now, because its topic was read anew."""
         return self._table.toDF().where(F.col("table_id") != self._ledger.table_id()).count()
 
     def claim(self, rows: DataFrame, state: Column, replay: int) -> None:
-        """`rows` have their origin; each is to have `state` as soon as the table has committed this replay."""
+        """Claim rows, which have their lineage: each gets `state` as soon as the table has committed this replay."""
         claimed = rows.select(*(F.col(f"{LINEAGE}.{name}").alias(name) for name in IDENTITY), state.alias("claim"))
         same = F.expr(" AND ".join(f"q.{name} = s.{name}" for name in IDENTITY))
         of_table = F.col("q.table_id") == self._ledger.table_id()
@@ -89,7 +89,7 @@ class Quarantine:
         )
 
     def settle_claims(self) -> None:
-        """Claims become states where their replay was committed, and are dropped where it was not."""
+        """Turn claims into states where their replay was committed, and drop them where it was not."""
         self._evolve()
         claimed = self._is_ours() & F.col("claim").isNotNull()
         if self._table.toDF().where(claimed).isEmpty():
@@ -106,19 +106,18 @@ class Quarantine:
         )
 
     def discard(self, selection: Selection) -> None:
-        """No byte is deleted: the rows stay, and are no longer waited for."""
+        """Mark rows as discarded. No byte is deleted: the rows stay, and no longer wait."""
         self._table.update(
             self._is_ours() & selection.condition(), {"state": F.lit(DISCARDED), "changed": F.current_timestamp()}
         )
 
     @property
     def _table(self) -> DeltaTable:
-        """As it is now."""
+        """The side table in its newest version."""
         return DeltaTable.forPath(self._spark, self._path)
 
     def _is_ours(self) -> Column:
-        of_table = F.col("table_id") == self._ledger.table_id()
-        return (F.col("pipeline") == self._ledger.pipeline) & of_table & ~is_provisional(self._ledger)
+        return is_own(self._ledger) & ~is_provisional(self._ledger)
 
     def _is_done(self) -> Column:
         return F.col("claim").isNotNull() & (F.col("replay") <= self._ledger.replays())

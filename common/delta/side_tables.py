@@ -1,7 +1,7 @@
-"""What stands beside the table: records that were turned away, each with the transaction that turned it away.
+"""The side tables of records that were turned away, each with the transaction that turned it away.
 
-A row whose transaction the table has not committed is provisional. It is written first, so that nothing is lost, and
-removed at the next start if its transaction never came.
+A row whose transaction the table has not committed is provisional. It is written before the commit, so that nothing is
+lost, and deleted at the next start if its transaction never came.
 """
 
 from itertools import takewhile
@@ -21,7 +21,7 @@ from common.spark.validate.timestamps import readable
 QUARANTINE_TABLE = "_quarantine"
 LATE_TABLE = "_late"
 WAITING = "waiting"
-# The replay that took a row last, the state that it will give, and when the state changed last.
+# The last replay of a row, the state that it will give, and the time of the last change of the state.
 REPLAY_COLUMNS = {"replay": "bigint", "claim": "string", "changed": "timestamp"}
 
 
@@ -39,7 +39,7 @@ def append_quarantined(rows: DataFrame, table: str, position: Position, table_id
 
 
 def append_late(rows: DataFrame, table: str, position: Position, table_id: str, columns: list[str]) -> None:
-    """The event as it was read, and its record: a column whose type has changed has a field for each type."""
+    """Append late events as they were read, with the records. A column whose type changed has a field a type."""
     path, schema = f"{table}{LATE_TABLE}", rows.schema
     kinds = {name: schema[name].dataType for name in columns}
     event = fitting_struct(kinds, stored_struct(rows.sparkSession, path, "event"), F.col).alias("event")
@@ -47,8 +47,8 @@ def append_late(rows: DataFrame, table: str, position: Position, table_id: str, 
 
 
 def append_side(rows: DataFrame, path: str, position: Position, table_id: str, columns: list[Column]) -> None:
-    """Without a transaction id: after a rollback Delta would take the retry for a replay and skip it."""
-    # Whoever shows these rows to a person reads their times in Python.
+    """Append rows without a transaction id: after a rollback, Delta would take the retry for a replay and skip it."""
+    # Commands that show these rows to a person read their times in Python.
     readable_records = rows.withColumn(
         RECORD, F.col(RECORD).withField("timestamp", readable(F.col(f"{RECORD}.timestamp")))
     )
@@ -65,7 +65,7 @@ def append_side(rows: DataFrame, path: str, position: Position, table_id: str, c
 
 
 def rows_appended(spark: SparkSession, path: str, position: Position) -> int:
-    """How many rows the side table's log has for this attempt at a transaction: no Spark job, only its last commits."""
+    """Count the rows of this attempt at a transaction by the last commits of the side table, without a Spark job."""
     of_position = takewhile(
         lambda commit: commit.info.get("userMetadata") == position.to_metadata(), Commits(spark, path).backwards()
     )
@@ -73,7 +73,7 @@ def rows_appended(spark: SparkSession, path: str, position: Position) -> int:
 
 
 def delete_uncommitted(spark: SparkSession, table: str, ledger: Ledger) -> None:
-    """Remove what dead runs wrote for transactions that never came, of whatever epoch of this pipeline."""
+    """Delete what dead runs wrote for transactions that never came, in every epoch of this pipeline."""
     for suffix in (QUARANTINE_TABLE, LATE_TABLE):
         path = f"{table}{suffix}"
         if DeltaTable.isDeltaTable(spark, path) and may_be_provisional(Commits(spark, path), ledger):
@@ -81,8 +81,11 @@ def delete_uncommitted(spark: SparkSession, table: str, ledger: Ledger) -> None:
 
 
 def may_be_provisional(side: TableLog, ledger: Ledger) -> bool:
-    """By the log alone, because every start asks: only the newest append of a pipeline can lack its transaction, since
-    what an older run left was removed before a newer one appended. Where the log does not tell, the rows will."""
+    """True where a side table may have provisional rows, by its log alone, because every start asks.
+
+    Only the newest append of a pipeline can lack its transaction: what an older run left was deleted before a newer one
+    appended. Where the log cannot say, the answer is True, and the rows decide.
+    """
     for commit in side.backwards():
         appended = position_in(commit.info.get("userMetadata"))
         if commit.replaces_content or (appended is None and commit.operation == "WRITE"):
@@ -92,8 +95,13 @@ def may_be_provisional(side: TableLog, ledger: Ledger) -> bool:
     return True
 
 
+def is_own(ledger: Ledger) -> Column:
+    """True for rows of a side table that are of this pipeline and of this table, not of an earlier one at its path."""
+    return (F.col("pipeline") == ledger.pipeline) & (F.col("table_id") == ledger.table_id())
+
+
 def is_provisional(ledger: Ledger) -> Column:
     never_came = F.lit(False)  # noqa: FBT003
     for epoch, seq in ledger.committed().items():
         never_came = never_came | ((F.col("epoch") == epoch) & (F.col("seq") > seq))
-    return (F.col("pipeline") == ledger.pipeline) & (F.col("table_id") == ledger.table_id()) & never_came
+    return is_own(ledger) & never_came

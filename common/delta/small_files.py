@@ -1,4 +1,4 @@
-"""Small text files on the table's own file system (local, HDFS, S3), through Hadoop's."""
+"""Read and write small text files on the table's own file system (local, HDFS, S3), through Hadoop's API."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class Files:
         self._fs = self._folder.getFileSystem(hadoop_conf(spark))
 
     def read(self, name: str) -> str | None:
-        """The file's text; None where there is no such file."""
+        """Read a file's text; None where there is no such file."""
         try:
             stream = self._fs.open(self._path(name))
         except Py4JJavaError as error:
@@ -32,7 +32,7 @@ class Files:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """A new file, or an old one replaced: written beside, then renamed, so that no reader meets half of it."""
+        """Write or replace a file, under another name that is renamed then, so that no reader sees half of it."""
         partial = self._path(f".{name}.partial")
         stream = self._fs.create(partial)
         try:
@@ -46,13 +46,13 @@ class Files:
             )
 
     def names(self) -> list[str]:
-        """Of every file in the folder; none where there is no folder."""
+        """List the names of all files in the folder; none where there is no folder."""
         if not self._fs.exists(self._folder):
             return []
         return sorted(str(status.getPath().getName()) for status in self._fs.listStatus(self._folder))
 
     def size(self, path: str) -> int | None:
-        """Of a file by its whole path; None for a folder, and for what is gone meanwhile."""
+        """Return the size of a file by its whole path; None for a folder, and for a file that was deleted meanwhile."""
         try:
             status = self._fs.getFileStatus(self._new_path(path))
         except Py4JJavaError as error:
@@ -65,7 +65,7 @@ class Files:
         self._delete(self._path(name))
 
     def delete_all(self) -> None:
-        """The folder itself, with everything below it."""
+        """Delete the folder itself, with everything below it."""
         self._delete(self._folder)
 
     def _delete(self, path: Any) -> None:

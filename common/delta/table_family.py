@@ -1,16 +1,16 @@
-"""A table and what stands beside it: maintenance is for all of them."""
+"""A table and its side tables, because maintenance is for all of them."""
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.delta.deleted_keys import DELETED_KEYS_TABLE
 from common.delta.side_tables import LATE_TABLE, QUARANTINE_TABLE
-from common.settings.locations import Location, beside
+from common.settings.locations import Location, side_table
 
-BESIDE = (QUARANTINE_TABLE, LATE_TABLE, DELETED_KEYS_TABLE)
+SIDE_TABLES = (QUARANTINE_TABLE, LATE_TABLE, DELETED_KEYS_TABLE)
 
 
 def tables_of(spark: SparkSession, table: Location) -> list[Location]:
-    """The table first, then those beside it that are there."""
-    side = [beside(table, suffix) for suffix in BESIDE]
+    """Return the table first, then its side tables that exist."""
+    side = [side_table(table, suffix) for suffix in SIDE_TABLES]
     return [table, *(each for each in side if DeltaTable.isDeltaTable(spark, each.uri))]

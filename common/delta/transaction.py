@@ -1,7 +1,8 @@
-"""Commit through Delta's own transaction, without what its MERGE does besides.
+"""Commit through Delta's own transaction, without the other work of its MERGE.
 
-A MERGE reads its source twice and the table's state in two Spark jobs, and joins once to find the files and once more
-to rewrite them. Where the candidates are known and few, that is most of the time: docs/adr/0009-direct-commits.md.
+A MERGE reads its source twice, reads the table's state in two Spark jobs, and joins once to find the files and once
+more to rewrite them. Where the candidates are known and few, that takes most of the time:
+docs/adr/0009-direct-commits.md.
 """
 
 import json
@@ -30,11 +31,11 @@ from common.spark.jvm import (
 
 
 class DirectTransaction:
-    """Begun on the newest version of a table: a commit of anybody else after it is a conflict."""
+    """A transaction on the newest version of a table. A commit of anybody else after its start is a conflict."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
-        # Delta asks the thread, not the caller, which session's settings a commit has.
+        # Delta takes the settings of a commit from the thread's active session, not from the caller's.
         java(spark, "org.apache.spark.sql.SparkSession").setActiveSession(java_session(spark))
         self._log = delta_log(spark, path)
         self._actions = java(spark, "org.apache.spark.sql.delta.actions.Action")
@@ -54,8 +55,8 @@ class DirectTransaction:
 
     @cached_property
     def _metadata(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._txn.metadata().json())["metaData"]
-        return found
+        metadata: dict[str, Any] = json.loads(self._txn.metadata().json())["metaData"]
+        return metadata
 
     @property
     def files_written(self) -> int:
@@ -74,12 +75,12 @@ class DirectTransaction:
         return is_on(self._metadata["configuration"], name)
 
     def writable_table(self) -> WritableTable:
-        """What has to be known to write its files without Delta; UnsupportedTable where only Delta may."""
+        """Return what a writer of data files has to know; raise UnsupportedTable where only Delta may write."""
         protocol = json.loads(self._txn.protocol().json())["protocol"]
         return writable_table(self._metadata, protocol)
 
     def fence(self, stamp: Stamp) -> None:
-        """A rival under the same id becomes a conflict too. Delta rebuilds the table's state for it."""
+        """Make a rival transaction under the same id a conflict too. Delta rebuilds the table's state for it."""
         if int(self._txn.txnVersion(stamp.app_id)) >= stamp.seq:
             raise StateError(
                 f"transaction {stamp.seq} was committed by another run",
@@ -87,46 +88,50 @@ class DirectTransaction:
             )
 
     def read(self, files: Sequence[DataFile]) -> DataFrame:
-        """The rows of these files, all of them."""
+        """Read all rows of these files."""
         adds = scala_seq(self._spark, [self._action("add", file.action()) for file in files])
         rows = self._log.createDataFrame(self._txn.snapshot(), adds, False, self._nothing)  # noqa: FBT003  no stream
         return DataFrame(rows, self._spark)
 
     def write(self, rows: DataFrame) -> int:
-        """New files, which nobody sees before the commit. Gives how many rows Delta has counted in them."""
+        """Write new files, which nobody sees before the commit. Return how many rows Delta has counted in them."""
         self._written = items_of(self._txn.writeFiles(java_frame(rows)))
         return self._rows_written
 
     def adopt(self, entries: Iterable[Mapping[str, Any]], feed: Iterable[Mapping[str, Any]]) -> int:
-        """Take new files, and files of the change feed, by their entries for the log. Gives how many rows the new
-        files have by these."""
+        """Add new files and files of the change feed by their entries for the log.
+
+        Return how many rows the new files have by these entries.
+        """
         self._written = [self._action("add", entry) for entry in entries]
         self._feed = [self._action("cdc", entry) for entry in feed]
         rows = self._rows_written
-        # Delta would tell of an append what it has written itself.
-        self._tell({"numFiles": self.files_written, "numOutputRows": rows, "numOutputBytes": self.bytes_written})
+        # For an append, Delta's own metrics would count only the files that Delta has written itself.
+        self._register_metrics(
+            {"numFiles": self.files_written, "numOutputRows": rows, "numOutputBytes": self.bytes_written}
+        )
         return rows
 
     def commit(self, stamp: Stamp, removed: Sequence[DataFile], metrics: Mapping[str, int] | None) -> None:
-        """Rows and transaction in one. With metrics it is a MERGE in the table's history, without them an append."""
-        gone = [self._action("add", file.action()).remove() for file in removed]
-        # With the time, as Delta's own commands write it: without one, a table that forgets old transactions forgets
+        """Commit rows and stamp at once. With metrics it is a MERGE in the table's history, without them an append."""
+        removals = [self._action("add", file.action()).remove() for file in removed]
+        # With the time, as Delta's own commands write it. Without one, a table that forgets old transactions forgets
         # this one at once.
         now = int(time.time() * 1000)
         txn = self._action("txn", {"appId": stamp.app_id, "version": stamp.seq, "lastUpdated": now})
         operation = self._append() if metrics is None else self._merge(metrics)
-        self._txn.commit(scala_seq(self._spark, [txn, *gone, *self._written, *self._feed]), operation)
+        self._txn.commit(scala_seq(self._spark, [txn, *removals, *self._written, *self._feed]), operation)
 
     @property
     def _rows_written(self) -> int:
         return sum(int(added.numLogicalRecords().get()) for added in self._written)
 
-    def _tell(self, metrics: Mapping[str, int]) -> None:
-        """In the table's history."""
+    def _register_metrics(self, metrics: Mapping[str, int]) -> None:
+        """Set the metrics that the table's history shows for the commit."""
         self._txn.registerSQLMetrics(java_session(self._spark), self._scala_map(metrics))
 
     def _merge(self, metrics: Mapping[str, int]) -> Any:
-        self._tell(metrics)
+        self._register_metrics(metrics)
         operation = java(self._spark, "org.apache.spark.sql.delta.DeltaOperations$Merge")
         nobody = scala_seq(self._spark, [])
         return operation(*[self._nothing] * 4, nobody, nobody, nobody)

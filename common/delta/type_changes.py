@@ -1,4 +1,4 @@
-"""Which types hold every value of another one exactly, and which of these changes Delta can make in a table."""
+"""Decide which types hold every value of another type exactly, and which of these changes Delta can make."""
 
 from pyspark.sql import types as T
 

@@ -1,7 +1,7 @@
-"""A few records, fetched by the driver with a consumer that stays open.
+"""Fetch a few records on the driver, with a consumer that stays open.
 
-Spark reads a topic by a query, which makes an admin client and a consumer a partition each time: for a hundred
-records that takes longer than all the rest. docs/adr/0012-few-records-are-fetched.md.
+Spark reads a topic by a query, and each query makes an admin client and a consumer for each partition. For a hundred
+records that takes longer than all the rest: docs/adr/0012-few-records-are-fetched.md.
 """
 
 import time
@@ -15,14 +15,14 @@ from common.model.limits import Limits
 from common.model.offsets import Plan
 
 log = structlog.get_logger()
-# Spark counts the microseconds since 1970 in 64 bits.
+# The furthest time from 1970 that Spark can hold: it counts microseconds in 64 bits.
 FURTHEST_MS = (2**63 - 1) // 1000
 SETTINGS: dict[str, str | int | bool] = {
     "group.id": "alluvium-few",
     "check.crcs": True,
-    # What is planned is there, nobody has to wait for it; between batches nothing is assigned, and nothing asked for.
+    # A planned record exists, so no fetch has to wait. Between batches nothing is assigned, and nothing is fetched.
     "fetch.wait.max.ms": 10,
-    # It reads ahead, also behind the plan's end.
+    # The consumer reads ahead, even past the end of the plan.
     "queued.min.messages": 10_000,
     "queued.max.messages.kbytes": Limits.fetched_bytes // 1024,
     "fetch.queue.backoff.ms": 10,
@@ -30,7 +30,7 @@ SETTINGS: dict[str, str | int | bool] = {
 
 
 class Record(NamedTuple):
-    """What a batch needs of a record; its headers, for one, are let go at once."""
+    """The parts of a record that a batch needs. Its headers, for example, are dropped at once."""
 
     key: bytes | None
     value: bytes | None
@@ -39,9 +39,14 @@ class Record(NamedTuple):
     offset: int
     milliseconds: int
 
+    @property
+    def size(self) -> int:
+        """The bytes of key and value."""
+        return len(self.key or b"") + len(self.value or b"")
+
 
 def is_out_of_reach(milliseconds: int) -> bool:
-    """Whether Spark's own source of Kafka fails on a record of this time, and its whole batch with it."""
+    """True where Spark's Kafka source fails on a record of this time, and on the whole batch with it."""
     return abs(milliseconds) > FURTHEST_MS
 
 
@@ -57,11 +62,11 @@ def record_of(message: Any) -> Record:
 
 
 class NotFetched(Exception):
-    """Why these records are better read by Spark."""
+    """The reason why Spark has to read these records."""
 
 
 class Refused(NotFetched):
-    """The broker lets nobody into the consumer's group, today and tomorrow."""
+    """The broker does not allow the consumer's group, and will not allow it later."""
 
 
 class Fetcher:
@@ -73,8 +78,7 @@ class Fetcher:
         self._is_refused = False
 
     def fetch(self, planned: Plan, limits: Limits) -> list[Record] | None:
-        """The records of these offsets, every one of them. None where one is missing, where they are too large, or
-        where there is any other difficulty."""
+        """Fetch every record of these offsets; None where one is missing, they are too large, or something fails."""
         if self._is_refused:
             return None
         try:
@@ -84,7 +88,7 @@ class Fetcher:
             log.info("Spark reads this batch, it could not be fetched", reason=str(reason))
             self._is_refused = isinstance(reason, Refused)
         if self._is_refused and self._consumer is not None:
-            # It would ask again, twice a second, for as long as it is there.
+            # An open consumer would ask for the group again, twice a second.
             self._consumer.close()
         return None
 
@@ -98,7 +102,7 @@ class Fetcher:
 
 
 def records(consumer: Consumer, planned: Plan, limits: Limits) -> Iterator[Record]:
-    """The planned records, in the order of each partition."""
+    """Yield the planned records, those of one partition in their order."""
     until, size = time.monotonic() + limits.fetch_seconds, 0
     following, missing = dict(planned.start), planned.records
     while missing:
@@ -107,19 +111,22 @@ def records(consumer: Consumer, planned: Plan, limits: Limits) -> Iterator[Recor
         if following[partition] == planned.end[partition]:
             continue
         if message.error() is not None or offset != following[partition]:
-            # Transactions and compaction leave such gaps. Two clients have to agree on one, and this would be the same.
+            # Transactions and compaction leave such gaps. A gap counts only where two clients agree on it: Spark's
+            # consumer and TopicClient's. The latter is the same client as this one, so Spark has to read the batch.
             raise NotFetched(f"partition {partition} has no offset {following[partition]}")
-        found = record_of(message)
-        size += len(found.key or b"") + len(found.value or b"")
+        record = record_of(message)
+        size += record.size
         if size > limits.fetched_bytes:
             raise NotFetched(f"more than {limits.fetched_bytes} bytes")
         following[partition], missing = offset + 1, missing - 1
-        yield found
+        yield record
 
 
 def next_message(consumer: Consumer, until: float, limits: Limits) -> Any:
-    """The next record, or the end of a partition. Records behind the plan may come for ever: patience ends with them
-    too."""
+    """Poll the next record, or the end of a partition.
+
+    Records past the end of the plan may keep coming, so the time limit holds for them too.
+    """
     left = until - time.monotonic()
     message = consumer.poll(max(left, 0))
     if message is None or left < 0:

@@ -1,5 +1,8 @@
-"""What listens at an address. A client that does not get in only learns that nobody answered; this asks in the open,
-without credentials: does it speak TLS, whom does its certificate name, does it want SASL?"""
+"""Find out what listens at an address.
+
+A client that is refused only learns that nobody answered. This probe connects without credentials and asks: does the
+listener speak TLS, whom does its certificate name, does it want SASL?
+"""
 
 import socket
 import ssl
@@ -13,22 +16,22 @@ NOT_ON_A_SASL_LISTENER = 34
 
 @dataclass(frozen=True)
 class Listener:
-    """What is known for certain: an answer was heard."""
+    """What an answer of the listener shows for certain."""
 
     tls: bool
-    # What this machine finds wrong with the certificate.
+    # Why this machine does not accept the certificate; None where it does.
     complaint: str | None = None
-    # Of SASL; empty where the listener is without it, None where it does not say.
+    # The SASL mechanisms; empty where the listener is without SASL, None where it does not say.
     mechanisms: tuple[str, ...] | None = None
 
 
-def collect_many(address: str, ca: str | None) -> Listener | None:
-    """None where nothing answers that is known here: it may be down, asleep, or starting."""
+def probe(address: str, ca: str | None) -> Listener | None:
+    """Probe an address; None where no known protocol answers: the broker may be down, asleep, or starting."""
     host, _, port = address.rpartition(":")
     place = (host.strip("[]"), int(port))
     try:
         with connected(place, unverified()) as connection:
-            return Listener(tls=True, complaint=complaint(place, ca), mechanisms=said(connection))
+            return Listener(tls=True, complaint=complaint(place, ca), mechanisms=sasl_or_none(connection))
     except OSError:
         pass
     try:
@@ -39,7 +42,7 @@ def collect_many(address: str, ca: str | None) -> Listener | None:
 
 
 def unverified() -> ssl.SSLContext:
-    """Nothing is told to the other side, and nothing that it says is believed: whether it is TLS is all we ask."""
+    """Build a context that verifies nothing, because the only question is whether the listener speaks TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -67,8 +70,8 @@ def complaint(place: tuple[str, int], ca: str | None) -> str | None:
         return None
 
 
-def said(connection: socket.socket) -> tuple[str, ...] | None:
-    """TLS alone is an answer already: who wants a certificate of the client says no more."""
+def sasl_or_none(connection: socket.socket) -> tuple[str, ...] | None:
+    """Ask for the SASL mechanisms; None where a listener that wants a client certificate answers no more than TLS."""
     try:
         return mechanisms(connection)
     except (OSError, struct.error):
@@ -76,7 +79,7 @@ def said(connection: socket.socket) -> tuple[str, ...] | None:
 
 
 def mechanisms(connection: socket.socket) -> tuple[str, ...]:
-    """What SASL it offers: the answer to the first request that such a listener accepts."""
+    """Ask for the SASL mechanisms, by the first request that a listener with SASL accepts."""
     body = struct.pack(">hhih", SASL_HANDSHAKE, 1, 1, -1) + struct.pack(">h5s", 5, b"PLAIN")
     connection.sendall(struct.pack(">i", len(body)) + body)
     (length,) = struct.unpack(">i", received(connection, 4))
@@ -94,13 +97,13 @@ def mechanisms(connection: socket.socket) -> tuple[str, ...]:
 
 
 def received(connection: socket.socket, size: int) -> bytes:
-    """All of it; an answer of another protocol has no sensible length."""
+    """Receive all bytes of an answer. An answer of another protocol has no sensible length."""
     if not 0 < size < 65536:
         raise ConnectionError("not an answer of Kafka")
-    found = b""
-    while len(found) < size:
-        part = connection.recv(size - len(found))
+    content = b""
+    while len(content) < size:
+        part = connection.recv(size - len(content))
         if not part:
             raise ConnectionError("closed")
-        found += part
-    return found
+        content += part
+    return content

@@ -1,4 +1,4 @@
-"""Why a cluster does not let us in, where that is certain: the pipeline file is wrong, and waiting does not help."""
+"""Explain why a cluster refuses us, where it is certain that the pipeline file is wrong and waiting does not help."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from confluent_kafka import KafkaError
 
 from common.errors import ConfigurationError
-from common.kafka.listener import Listener, collect_many
+from common.kafka.listener import Listener, probe
 from common.settings.kafka_security import Access
 
 REMEDIES = {
@@ -16,12 +16,12 @@ REMEDIES = {
 
 
 def misconfigured(brokers: str, access: Access, heard: Iterable[KafkaError]) -> ConfigurationError | None:
-    """What the brokers themselves show, or else what the client was told; None where nothing is certain."""
+    """Explain by what the brokers show, or else by the client's own errors; None where nothing is certain."""
     for address in brokers.split(","):
-        listener = collect_many(address, access.ca)
-        found = None if listener is None else mismatch(address, listener, access)
-        if found is not None:
-            return ConfigurationError(*found)
+        listener = probe(address, access.ca)
+        message_and_remedy = None if listener is None else mismatch(address, listener, access)
+        if message_and_remedy is not None:
+            return ConfigurationError(*message_and_remedy)
     for error in heard:
         remedy = REMEDIES.get(kind(error))
         if remedy is not None:
@@ -30,12 +30,12 @@ def misconfigured(brokers: str, access: Access, heard: Iterable[KafkaError]) -> 
 
 
 def kind(error: KafkaError) -> int:
-    """A refusal of our certificate reaches the client as a lost connection; only the alert's number tells."""
+    """Return the error's code. A refused certificate is reported as a lost connection, with an alert number."""
     return int(KafkaError._SSL if "SSL alert number" in error.str() else error.code())
 
 
 def mismatch(address: str, listener: Listener, access: Access) -> tuple[str, str] | None:
-    """What does not fit between a listener and our settings, with the remedy."""
+    """Describe what does not fit between a listener and our settings, with the remedy."""
     protocol = "_".join(([] if not listener.mechanisms else ["SASL"]) + (["SSL"] if listener.tls else ["PLAINTEXT"]))
     if listener.tls != access.tls:
         speaks = "speaks TLS" if listener.tls else "does not speak TLS"
@@ -70,5 +70,5 @@ def set_protocol(protocol: str) -> str:
 
 
 def reason(error: KafkaError) -> str:
-    """librdkafka's words without the address before them and the state machine behind."""
+    """Return librdkafka's message, without the address before it and the client's state behind it."""
     return re.sub(r"^\S+/bootstrap: |^\S+/\d+: | \(after \d+ms in state \w+.*\)$", "", error.str())

@@ -1,4 +1,4 @@
-"""Before the topic forgets: a warning when the oldest unread record nears the age at which it is removed."""
+"""Warn when the oldest unread record nears the age at which Kafka removes it."""
 
 import time
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from common.model.offsets import Plan
 
 log = structlog.get_logger()
 LOOK_SECONDS = 600.0
-# Past the bound itself it may have happened already; past half of it there is still time.
+# Past the bound itself, records may be removed already. Past half of it, there is still time.
 SHARES = (1.0, 0.5)
 UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 
 
 @dataclass(frozen=True)
-class PruneBound:
+class RetentionBound:
     """An age at which a topic removes something, and the setting that says so."""
 
     setting: str
@@ -25,19 +25,19 @@ class PruneBound:
     removed: str
 
 
-def bounds(settings: Mapping[str, str]) -> list[PruneBound]:
-    """Compaction forgets deletes, retention forgets records; a topic may do both, or be without an end."""
+def bounds(settings: Mapping[str, str]) -> list[RetentionBound]:
+    """Read the bounds of a topic: compaction removes deletes, retention removes records. It may have both, or none."""
     policies = settings.get("cleanup.policy", "").split(",")
-    found = []
+    limits = []
     if "compact" in policies:
-        found.append(PruneBound("delete.retention.ms", int(settings["delete.retention.ms"]), "deletes"))
+        limits.append(RetentionBound("delete.retention.ms", int(settings["delete.retention.ms"]), "deletes"))
     if "delete" in policies:
-        found.append(PruneBound("retention.ms", int(settings["retention.ms"]), "records"))
-    return [bound for bound in found if bound.milliseconds >= 0]
+        limits.append(RetentionBound("retention.ms", int(settings["retention.ms"]), "records"))
+    return [bound for bound in limits if bound.milliseconds >= 0]
 
 
 class ExpiryWatch:
-    """Looks at the first batch and then from time to time: two small requests, no records."""
+    """The check of the first batch, and then of one from time to time: a few small requests, no records."""
 
     def __init__(self, topic: TopicClient, every_seconds: float = LOOK_SECONDS) -> None:
         self._topic = topic
@@ -45,7 +45,7 @@ class ExpiryWatch:
         self._next = time.monotonic()
 
     def look(self, planned: Plan) -> None:
-        """At what the batch begins with: the oldest records that nobody has settled yet."""
+        """Check the records that the batch begins with, which are the oldest that are not settled."""
         unread = {partition: first for partition, first in planned.start.items() if first < planned.end[partition]}
         if not unread or time.monotonic() < self._next:
             return
@@ -53,7 +53,7 @@ class ExpiryWatch:
         for bound in bounds(self._topic.settings()):
             self._warn(bound, unread)
 
-    def _warn(self, bound: PruneBound, unread: Mapping[int, int]) -> None:
+    def _warn(self, bound: RetentionBound, unread: Mapping[int, int]) -> None:
         now = int(time.time() * 1000)
         for share in SHARES:
             age = int(bound.milliseconds * share)
@@ -63,14 +63,14 @@ class ExpiryWatch:
                     f"{bound.removed} may be gone before they are read: the oldest unread record nears its end",
                     topic=self._topic.name,
                     partitions=partitions,
-                    older_than=spoken(age),
-                    removed_after=spoken(bound.milliseconds),
+                    older_than=format_duration(age),
+                    removed_after=format_duration(bound.milliseconds),
                     remedy=f"run more often or in larger batches, or raise the topic's {bound.setting}",
                 )
                 return
 
 
-def spoken(milliseconds: int) -> str:
-    """`36h`, `7d`, `1500ms`: in the largest unit that leaves nothing over."""
+def format_duration(milliseconds: int) -> str:
+    """Write a duration in the largest unit without a remainder: `36h`, `7d`, `1500ms`."""
     name, size = next((name, size) for name, size in UNITS if milliseconds % size == 0)
     return f"{milliseconds // size}{name}"

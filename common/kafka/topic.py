@@ -1,4 +1,4 @@
-"""What the broker says of a topic: its identity, its partitions, its offsets. Every question has a time-out."""
+"""Ask the broker about a topic: its identity, its partitions, its offsets. Every request has a time-out."""
 
 import time
 from collections import deque
@@ -19,7 +19,7 @@ from common.settings.kafka_security import OPEN, Access
 from common.settings.remedies import services, start_service
 
 TIMEOUT_SECONDS = 10.0
-# A long aborted transaction is skipped inside of the client before anything comes out.
+# The client skips a long aborted transaction before it returns anything.
 SCAN_SECONDS = 60.0
 HEAR_SECONDS = 0.1
 UNREACHABLE = {
@@ -32,7 +32,7 @@ UNREACHABLE = {
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.BROKER_NOT_AVAILABLE,
 }
-# A partition is on its way to another leader, or a new topic to its first: the client learns of it and is asked again.
+# A partition is moving to another leader, or a new topic has none yet. The client learns of it, and is asked again.
 MOVING = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -60,52 +60,52 @@ class TopicClient:
         self.name = name
         self.access = access
         self._timeout = timeout_seconds
-        # The client's own errors: a request itself ends only with its time-out, whatever the reason.
+        # The client's own errors, because a request itself ends only with its time-out, whatever the reason.
         self._heard: deque[KafkaError] = deque(maxlen=20)
         self._admin = self._client()
 
     def describe(self) -> tuple[str, list[int]]:
-        """The topic's id, which a recreated topic does not share, and its partitions."""
+        """Return the topic's id, which a recreated topic does not share, and its partitions."""
         wanted = TopicCollection([self.name])
         described = self._ask(lambda: self._admin.describe_topics(wanted, request_timeout=self._timeout))[self.name]
         return str(described.topic_id), sorted(partition.id for partition in described.partitions)
 
     def available(self) -> Available:
-        """What a reader of committed records may read now."""
+        """Return the first and the end offsets that a reader of committed records may read now."""
         _, partitions = self.describe()
         return Available(
             self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
         )
 
     def at_time(self, milliseconds: int) -> dict[int, int]:
-        """Per partition the first offset at or after a time; its end where nothing is that young."""
+        """Return for each partition the first offset at or after a time, or its end where no record is that young."""
         _, partitions = self.describe()
-        found = self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds))
+        offsets = self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds))
         ends = self.available().ends
-        return {partition: ends[partition] if offset < 0 else offset for partition, offset in found.items()}
+        return {partition: ends[partition] if offset < 0 else offset for partition, offset in offsets.items()}
 
     def settings(self) -> dict[str, str]:
-        """The topic's own settings and the defaults that it has; none where we may not ask."""
+        """Return the topic's settings, defaults included; none where we may not ask."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
         try:
-            found = self._ask(lambda: self._admin.describe_configs([resource], request_timeout=self._timeout))
+            configs = self._ask(lambda: self._admin.describe_configs([resource], request_timeout=self._timeout))
         except NotAllowed:
             return {}
-        return {name: str(entry.value) for name, entry in found[resource].items()}
+        return {name: str(entry.value) for name, entry in configs[resource].items()}
 
     def older_than(self, milliseconds: int, start: Offsets) -> list[int]:
-        """The partitions whose record at `start` was written before a time; the log's times tell, nothing is read."""
-        found = self._offsets(sorted(start), OffsetSpec.for_timestamp(milliseconds))
-        return [partition for partition, young in sorted(found.items()) if young < 0 or start[partition] < young]
+        """Return the partitions whose record at `start` was written before a time. No record is read for it."""
+        offsets = self._offsets(sorted(start), OffsetSpec.for_timestamp(milliseconds))
+        return [partition for partition, young in sorted(offsets.items()) if young < 0 or start[partition] < young]
 
     def first_record_in(self, gaps: Gaps) -> tuple[int, int] | None:
-        """Partition and offset of a committed record inside of ranges that should hold none; None if they are empty.
+        """Return partition and offset of a committed record inside of ranges that should hold none; None without one.
 
-        Transaction markers and compaction leave such gaps, and only a consumer tells them from records that a reader
-        has missed. One pass over each partition, from its first gap's beginning to its last one's end, and one consumer
-        for all of them: to connect takes longer than to read.
+        Transaction markers and compaction leave such gaps. Only a consumer can tell them from records that a reader
+        has missed. It reads each partition once, from the beginning of its first gap to the end of its last. One
+        consumer does all of it, because connecting takes longer than reading.
         """
-        # What is planned is there: at a log's end nobody has to wait for more.
+        # A planned record exists: at the end of a log nothing has to be waited for.
         consumer = self._consumer({"group.id": "alluvium-gaps", "fetch.wait.max.ms": 10})
         remaining = {partition: list(reversed(ranges)) for partition, ranges in gaps.items() if ranges}
         try:
@@ -124,7 +124,7 @@ class TopicClient:
         return None
 
     def records_out_of_reach(self, planned: Plan) -> Iterator[Record]:
-        """The planned records whose time Spark cannot hold. All records of the plan pass by, no other is kept."""
+        """Yield the planned records whose time Spark cannot hold. It reads the whole plan, and keeps no other."""
         consumer = self._consumer({"group.id": "alluvium-gaps"})
         open_ends = {partition: end for partition, end in planned.end.items() if planned.start[partition] < end}
         try:
@@ -142,16 +142,16 @@ class TopicClient:
 
     @cached_property
     def fetcher(self) -> Fetcher:
-        """For as long as this topic is used: to connect takes longer than to fetch a few records."""
+        """The fetcher, kept as long as this topic is used: connecting takes longer than fetching a few records."""
         return Fetcher(self.name, lambda: self._consumer(FETCHING))
 
     def _next_offset(self, consumer: Consumer, wanted: Iterable[int]) -> tuple[int, int]:
-        """Partition and offset of the next committed record, or of a partition's end."""
+        """Return partition and offset of the next committed record, or of a partition's end."""
         message = self._next_message(consumer, f"partition {min(wanted)}")
         return int(message.partition()), int(message.offset())
 
     def _next_message(self, consumer: Consumer, where: str) -> Any:
-        """The next committed record, or a log's end."""
+        """Poll the next committed record, or the end of a partition."""
         message = consumer.poll(SCAN_SECONDS)
         if message is None:
             raise self._unreachable(f"{where} gives nothing")
@@ -178,7 +178,7 @@ class TopicClient:
             ) from error
 
     def _consumer(self, settings: Mapping[str, str | int | bool]) -> Consumer:
-        """Of committed records, and of no group: it is told what to read, and keeps no position."""
+        """Build a consumer of committed records. It is assigned what to read, joins no group, and keeps no position."""
         return Consumer(
             {
                 **self.access.librdkafka,
@@ -194,12 +194,12 @@ class TopicClient:
 
     def _offsets(self, partitions: list[int], which: OffsetSpec) -> dict[int, int]:
         wanted = {TopicPartition(self.name, partition): which for partition in partitions}
-        found = self._ask(
+        answers = self._ask(
             lambda: self._admin.list_offsets(
                 wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
             )
         )
-        return {each.partition: answer.offset for each, answer in found.items()}
+        return {each.partition: answer.offset for each, answer in answers.items()}
 
     def _ask(self, request: "Callable[[], Mapping[Any, Future[Any]]]") -> dict[Any, Any]:
         until = time.monotonic() + self._timeout
@@ -227,10 +227,10 @@ class TopicClient:
         raise self._unreachable("no answer")
 
     def _refuse_misconfigured(self) -> None:
-        found = misconfigured(self.brokers, self.access, self._heard)
+        error = misconfigured(self.brokers, self.access, self._heard)
         self._heard.clear()
-        if found is not None:
-            raise found
+        if error is not None:
+            raise error
 
     def _translate(self, error: KafkaException) -> NoReturn:
         cause: KafkaError = error.args[0]
@@ -261,7 +261,7 @@ class TopicClient:
 
 
 def start_broker(brokers: str) -> str:
-    """How to start the first of these brokers that would be an embedded one."""
+    """Say how to start the first of these brokers that can be an embedded one."""
     for address in brokers.split(","):
         host, _, port = address.rpartition(":")
         if (start := start_service("kafka", host, int(port))) is not None:

@@ -1,4 +1,4 @@
-"""Alter a table by hand, in turn with the jobs that write to it."""
+"""Alter a table for an operator, in turn with the jobs that write to it."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def alter(spark: SparkSession, table: Location, clauses: Sequence[str], *, execu
     if not execute:
         print(NOTHING_CHANGED)
         return
-    # A running job waits for it, and compares its pipeline with the altered table before its next commit.
+    # A running job waits for the lock, and compares its pipeline with the altered table before its next commit.
     with commit_lock(table):
         for clause in clauses:
             alter_table(spark, table, clause)

@@ -1,6 +1,5 @@
-"""The base load: the first rows of a table, and the beginning of an epoch in the same commit."""
+"""The base load: write the first rows of a table, and begin an epoch in the same commit."""
 
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from common.model.merge_spec import LINEAGE
 from common.model.position import Position, first_position
 from common.operations.epoch_numbers import next_epoch
 from common.rules.key_uniqueness import key_of
-from common.settings.kinds import JSON, is_plain
+from common.settings.kinds import JSON, is_plain, precision_and_scale
 from common.settings.locations import Location, foreign_files, is_delta_table
 from common.settings.pipeline import Pipeline
 from common.settings.remedies import command
@@ -36,7 +35,7 @@ NESTED = (T.StructType, T.ArrayType, T.MapType, T.VariantType)
 
 
 def refuse_existing(table: Location, *, overwrite: bool) -> None:
-    """Loading twice would double every row; a folder of something else is nobody's to overwrite."""
+    """Refuse a table that exists, because loading twice doubles every row, and a folder with other files."""
     if is_delta_table(table):
         if not overwrite:
             raise UsageError(
@@ -53,14 +52,14 @@ def refuse_foreign(table: Location) -> None:
 
 
 def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: Location, *, overwrite: bool) -> int:
-    """Write the parquet rows of `source` as the table; gives their number. An existing table gets a new epoch."""
+    """Write the parquet rows of `source` as the table, and return their number. An existing table gets a new epoch."""
     check_expressions(spark, pipeline)
     ledger = open_ledger(spark, table.uri, pipeline.name)
     rows = with_derived(declared(spark.read.parquet(source.uri), pipeline, source), pipeline)
     refuse_unfit_values(rows, pipeline, source)
     refuse_unclear_keys(rows, pipeline, source)
     refuse_other_than_json(rows, pipeline, source)
-    # A table that is there already may be in maintenance's hands, and a new one in those of a load that was killed.
+    # Maintenance may be writing an existing table, and the JVM of a killed load a new one.
     with commit_lock(table), emptied_on_failure(table):
         refuse_existing(table, overwrite=overwrite)
         position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), pipeline.source.topic)
@@ -71,8 +70,10 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
 
 @contextmanager
 def emptied_on_failure(table: Location) -> Iterator[None]:
-    """Files of a load that never committed go again: with them the folder would be refused as somebody else's. What
-    was there before stays."""
+    """Remove the files of a load that never committed, because the next load would refuse a folder with other files.
+
+    Files that were there before stay.
+    """
     before = set() if table.local is None else set(foreign_files(table.local))
     try:
         yield
@@ -93,7 +94,7 @@ def remove(path: Path) -> None:
 def write_first(
     spark: SparkSession, pipeline: Pipeline, rows: DataFrame, table: Location, position: Position, *, overwrite: bool
 ) -> None:
-    """The table as the pipeline declares it, with these rows and the beginning of an epoch in one commit."""
+    """Write the table as the pipeline declares it: these rows and the beginning of an epoch in one commit."""
     target = pipeline.target
     properties = dict(target.properties)
     if target.lineage:
@@ -112,13 +113,13 @@ def write_first(
 
 
 def refuse_unfit_values(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
-    """What would be turned away in an event: a year that does not have four digits, or a text that is not UTF-8."""
-    found = [rejection for field in rows.schema for rejection in unfit_values(field.name, field.dataType)]
-    if not found:
+    """Refuse what would turn an event away: a year that does not have four digits, or a text that is not UTF-8."""
+    rejections = [rejection for field in rows.schema for rejection in unfit_values(field.name, field.dataType)]
+    if not rejections:
         return
-    judged = with_reason(rows, found).where(F.col(REASON).isNotNull())
-    # Only in words: Python could not read the values.
-    for row in judged.select(MESSAGE).limit(1).collect():
+    unfit = with_reason(rows, rejections).where(F.col(REASON).isNotNull())
+    # Only the message is collected, because Python could not read the values.
+    for row in unfit.select(MESSAGE).limit(1).collect():
         raise UsageError(
             f"the parquet files of {source}: {row[MESSAGE]}",
             f"load files without such values, or derive the column otherwise in pipeline '{pipeline.name}'",
@@ -126,13 +127,13 @@ def refuse_unfit_values(rows: DataFrame, pipeline: Pipeline, source: Location) -
 
 
 def refuse_unclear_keys(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
-    """The keys are canonical here, so two spellings of one stand twice."""
-    if told := first_unclear_key(rows, pipeline):
-        raise UsageError(f"the parquet files of {source}: {told}", "load files with one row for each key")
+    """Refuse null keys and keys that stand twice. They are canonical here, so that two spellings of a key are one."""
+    if problem := first_unclear_key(rows, pipeline):
+        raise UsageError(f"the parquet files of {source}: {problem}", "load files with one row for each key")
 
 
 def declared(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame:
-    """The declared columns in the declared types, whatever else the files hold."""
+    """Select the declared columns in the declared types, and leave out other columns of the files."""
     missing = [name for name in pipeline.source.columns if name not in rows.columns]
     if missing:
         raise UsageError(
@@ -145,27 +146,30 @@ def declared(rows: DataFrame, pipeline: Pipeline, source: Location) -> DataFrame
 
 
 def refuse_rounded_keys(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
-    """A decimal key that loses digits becomes another key, perhaps that of another row."""
+    """Refuse decimal keys that would lose digits: such a key becomes another one, perhaps that of another row."""
     for key in pipeline.target.keys:
         kind = pipeline.source.columns.get(key, "")
         if not kind.startswith("decimal"):
             continue
-        found = rows.schema[key].dataType
-        if not keeps_digits(found, kind):
+        in_files = rows.schema[key].dataType
+        if not keeps_digits(in_files, kind):
             raise UsageError(
-                f"the parquet files of {source}: key '{key}' is {found.simpleString()}, and {kind} would round it",
+                f"the parquet files of {source}: key '{key}' is {in_files.simpleString()}, and {kind} would round it",
                 f"declare in pipeline '{pipeline.name}' as many decimals as the files have",
             )
 
 
 def refuse_other_nesting(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
-    """What is nested is taken as it is: a cast would match the members of a struct by their order, not by their names,
-    and make a text of an array that is no JSON."""
+    """Refuse nested columns of another type than declared.
+
+    A cast would match the members of a struct by their order and not by their names, and would turn an array into a
+    text that is no JSON.
+    """
     as_declared = rows.sparkSession.createDataFrame([], pipeline.source.ddl).schema
     for name, kind in pipeline.source.columns.items():
-        found, wanted = (schema[name].dataType for schema in (rows.schema, as_declared))
-        if found.simpleString() != wanted.simpleString() and (isinstance(found, NESTED) or not is_plain(kind)):
-            what = f"column '{name}' is {found.simpleString()}, not {wanted.simpleString()}"
+        in_files, wanted = (schema[name].dataType for schema in (rows.schema, as_declared))
+        if in_files.simpleString() != wanted.simpleString() and (isinstance(in_files, NESTED) or not is_plain(kind)):
+            what = f"column '{name}' is {in_files.simpleString()}, not {wanted.simpleString()}"
             raise UsageError(
                 f"the parquet files of {source}: {what}",
                 f"write it as pipeline '{pipeline.name}' declares it, or declare it as it is",
@@ -173,7 +177,7 @@ def refuse_other_nesting(rows: DataFrame, pipeline: Pipeline, source: Location) 
 
 
 def refuse_other_than_json(rows: DataFrame, pipeline: Pipeline, source: Location) -> None:
-    """A `json` column of the table holds one JSON text in each row, or nothing."""
+    """Refuse a `json` column with a value that is not one JSON text or null."""
     for name, kind in pipeline.source.columns.items():
         if kind != JSON:
             continue
@@ -184,11 +188,11 @@ def refuse_other_than_json(rows: DataFrame, pipeline: Pipeline, source: Location
             )
 
 
-def keeps_digits(found: T.DataType, decimal: str) -> bool:
-    scale = int(re.findall(r"\d+", decimal)[1])
-    return isinstance(found, T.IntegralType) or (isinstance(found, T.DecimalType) and found.scale <= scale)
+def keeps_digits(in_files: T.DataType, decimal: str) -> bool:
+    _, scale = precision_and_scale(decimal)
+    return isinstance(in_files, T.IntegralType) or (isinstance(in_files, T.DecimalType) and in_files.scale <= scale)
 
 
 def clustered(rows: DataFrame, partition_by: list[str]) -> DataFrame:
-    """One file a partition instead of one for each task and partition."""
+    """Repartition the rows, so that a partition gets one file instead of one from each task."""
     return rows.repartition(*partition_by) if partition_by else rows

@@ -1,4 +1,4 @@
-"""Compaction: many small files of a partition into few, one partition at a time, beside a running stream."""
+"""Compaction: rewrite the small files of a partition into few, one partition at a time, beside a running stream."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,10 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Scope:
-    """What to compact: up to which size files are small, and for how long nobody has written to a partition that is
-    closed. Without the latter, open partitions are compacted too."""
+    """What to compact: files below a size, in partitions that are closed, which no batch has written to for so long.
+
+    Without that time, open partitions are compacted too.
+    """
 
     target_bytes: int
     closed_after_seconds: int | None = None
@@ -49,7 +51,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """The chunks that need it, and how many more would if they were closed."""
+    """The chunks to compact, and how many more there would be if open partitions were closed."""
 
     chunks: list[Chunk]
     open: int
@@ -57,7 +59,7 @@ class CompactionPlan:
 
 @dataclass(frozen=True)
 class Compacted:
-    """What became of a chunk, by Delta's own figures: nothing where others had compacted it, or kept changing it."""
+    """The result for a chunk by Delta's own metrics: no files where others had compacted it, or kept changing it."""
 
     chunk: Chunk
     removed: int
@@ -66,7 +68,7 @@ class Compacted:
 
 
 def plan_compaction(spark: SparkSession, table: Location, scope: Scope) -> CompactionPlan:
-    """From the table's log alone: partitions in which fewer files would hold the same rows."""
+    """Find the partitions in which fewer files would hold the same rows, by the table's log alone."""
     newest = F.max("modificationTime").alias("newest")
     is_clustered = has_clustering(spark, table)
     files = Commits(spark, table.uri).data_files()
@@ -81,14 +83,16 @@ def plan_compaction(spark: SparkSession, table: Location, scope: Scope) -> Compa
 
 
 def has_clustering(spark: SparkSession, table: Location) -> bool:
-    """Liquid tables are clustered as a whole: Delta refuses a condition there."""
+    """True for a table with liquid clustering. It is clustered as a whole, because Delta refuses a condition there."""
     details = DeltaTable.forPath(spark, table.uri).detail().select("clusteringColumns").first()
     return details is not None and bool(details["clusteringColumns"])
 
 
 def small_files(files: DataFrame, newest: Column, target_bytes: int) -> DataFrame:
-    """Of each partition, the sizes of its small files. The newest counts whatever its size: it says when a batch wrote
-    to the partition last."""
+    """Collect the sizes of the small files of each partition, and the time of its newest file.
+
+    The newest counts whatever its size, because it shows when a batch wrote to the partition last.
+    """
     partition = F.to_json("partitionValues", {"ignoreNullFields": "false"})
     sizes = F.sort_array(F.collect_list(F.when(F.col("size") < target_bytes, F.col("size"))))
     return (
@@ -99,7 +103,7 @@ def small_files(files: DataFrame, newest: Column, target_bytes: int) -> DataFram
 
 
 def clustered_files(files: DataFrame, newest: Column) -> DataFrame:
-    """All of them, where one at least is not clustered yet."""
+    """Collect the sizes of all files, where at least one is not clustered yet."""
     unclustered = F.count_if(F.col("clusteringProvider").isNull())
     sizes = F.collect_list("size").alias("sizes")
     values = F.first("partitionValues").alias("values")
@@ -115,7 +119,7 @@ def chunk_of(row: Row, target_bytes: int, *, is_clustered: bool) -> Chunk | None
 
 
 def files_after(sizes: Sequence[int], target_bytes: int) -> int:
-    """As OPTIMIZE packs them: from the smallest on, into a file until it would be more than full."""
+    """Count the files after OPTIMIZE. It packs from the smallest on, into a file until it would be too full."""
     packed, filled = 0, target_bytes
     for size in sorted(sizes):
         if filled + size > target_bytes:
@@ -125,14 +129,14 @@ def files_after(sizes: Sequence[int], target_bytes: int) -> int:
 
 
 def is_closed(written_milliseconds: int, closed_after_seconds: int | None) -> bool:
-    """Batches write where events belong: where none has written for long, compaction will not be undone by the next."""
+    """True where no batch has written for long, so that the next one will most likely not undo the compaction."""
     return closed_after_seconds is None or time.time() - written_milliseconds / 1000 >= closed_after_seconds
 
 
 def compact(
     spark: SparkSession, table: Location, lock: Location, chunks: Sequence[Chunk], scope: Scope
 ) -> Iterator[Compacted]:
-    """Each chunk in a commit of its own, under the commit lock; gives it when it is done."""
+    """Compact each chunk in a commit of its own, under the commit lock, and yield its result."""
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(scope.target_bytes))
     spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(scope.target_bytes))
     for chunk in chunks:
@@ -146,8 +150,10 @@ def compact(
 
 
 def optimized(spark: SparkSession, table: Location, chunk: Chunk) -> Row | None:
-    """Delta's own figures. Writers that know nothing of the lock may win each time: then the chunk is left to the next
-    run, because its rows are safe as they are."""
+    """Optimize a chunk, and return Delta's own metrics; None where it is left to the next run.
+
+    Writers without our lock may win each time. The rows of the chunk are safe as they are.
+    """
     condition = where(chunk.partition)
     for _ in range(ATTEMPTS):
         optimize = DeltaTable.forPath(spark, table.uri).optimize()
@@ -157,13 +163,13 @@ def optimized(spark: SparkSession, table: Location, chunk: Chunk) -> Row | None:
             log.warning("another writer was faster", chunk=chunk.name, conflict=type(error).__name__)
         else:
             assert done is not None  # noqa: S101  OPTIMIZE always gives one row
-            found: Row = done["metrics"]
-            return found
+            metrics: Row = done["metrics"]
+            return metrics
     return None
 
 
 def where(partition: dict[str, str | None]) -> str:
-    """Partition values are texts in the log, whatever their type; a comparison brings them back to it."""
+    """Write the condition for a partition. The log has its values as texts, and the comparison casts them."""
     return " AND ".join(
         f"{quoted(column)} IS NULL" if value is None else f"{quoted(column)} = {literal(value)}"
         for column, value in partition.items()

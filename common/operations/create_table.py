@@ -1,4 +1,4 @@
-"""Creating a table, once: whoever does it again is told what is there."""
+"""Create a table, or compare the one that exists with the pipeline."""
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -12,12 +12,12 @@ from common.settings.pipeline import Pipeline
 from common.spark.decode.factory import decoder_of
 from common.spark.expressions import check_expressions
 
-# For a look at the registry that nothing depends on.
+# The bound for asking the registry in a dry run, which does not depend on the answer.
 PATIENCE_SECONDS = 5.0
 
 
 def create_or_compare(spark: SparkSession, pipeline: Pipeline, table: Location, *, dry_run: bool) -> None:
-    """A table that is there stays as it is; one that does not fit the pipeline is refused, with the difference."""
+    """Create the table. One that exists stays as it is, and is refused with the difference if it does not fit."""
     if dry_run:
         check_expressions(spark, pipeline)
         check_schema(spark, pipeline)
@@ -42,10 +42,10 @@ def check_schema(spark: SparkSession, pipeline: Pipeline) -> None:
 
 
 def compare(spark: SparkSession, pipeline: Pipeline, table: Location) -> None:
-    if told := differences(spark, pipeline, table):
-        more = f", and {len(told) - 1} more" if len(told) > 1 else ""
+    if problems := differences(spark, pipeline, table):
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
         raise UsageError(
-            f"{table} is there and does not fit pipeline '{pipeline.name}': {told[0]}{more}",
+            f"{table} is there and does not fit pipeline '{pipeline.name}': {problems[0]}{more}",
             "correct the pipeline's file, or give another folder; nothing was changed",
         )
     print(f"{table} is there already and fits pipeline '{pipeline.name}'; nothing was changed")

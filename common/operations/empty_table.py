@@ -1,4 +1,4 @@
-"""An empty table as its pipeline declares it, at the beginning of its first epoch; or how one that is there differs."""
+"""Create an empty table at the beginning of an epoch, or describe how an existing one differs from its pipeline."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from common.spark.expressions import check_expressions
 
 
 def create_table(spark: SparkSession, pipeline: Pipeline, table: Location) -> None:
-    """Without rows; a job on it reads its topic from the first record there is."""
+    """Create the table without rows. A job on it reads its topic from the first record there is."""
     check_expressions(spark, pipeline)
     ledger = open_ledger(spark, table.uri, pipeline.name)
     position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), pipeline.source.topic)
@@ -26,14 +26,14 @@ def create_table(spark: SparkSession, pipeline: Pipeline, table: Location) -> No
 
 
 def differences(spark: SparkSession, pipeline: Pipeline, table: Location) -> list[str]:
-    """How the table differs from what the pipeline declares, in words; none where it fits."""
+    """Describe how the table differs from what the pipeline declares; nothing where it fits."""
     check_expressions(spark, pipeline)
     shape = TableShape.parse(metadata_of(spark, table))
-    told = [each.what for each in compare(pipeline, declared_schema(spark, pipeline), shape)]
-    told += of_properties(pipeline, shape)
+    problems = [each.what for each in compare(pipeline, declared_schema(spark, pipeline), shape)]
+    problems += of_properties(pipeline, shape)
     if open_ledger(spark, table.uri, pipeline.name).epoch() is None:
-        told.append(f"it has no position of pipeline '{pipeline.name}'")
-    return told
+        problems.append(f"it has no position of pipeline '{pipeline.name}'")
+    return problems
 
 
 def of_properties(pipeline: Pipeline, table: TableShape) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Epochs: the explicit acts that say where to go on when the table's log cannot, or should not. Pure: their meaning."""
+"""Propose new epochs: where to go on when the table's log cannot, or should not, decide it. Nothing is written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class Proposal:
     before: Offsets
 
     def lines(self) -> list[str]:
-        """One line a partition: from where to where, and what is read again or never read."""
+        """Write one line for each partition: from where to where, and what is read again or never read."""
         return [self._line(partition, offset) for partition, offset in sorted(self.position.offsets.items())]
 
     def _line(self, partition: int, offset: int) -> str:
@@ -30,7 +30,7 @@ class Proposal:
 
 
 def within(wanted: Offsets, available: Available) -> dict[int, int]:
-    """The wanted offsets, moved to the nearest that the topic has; a partition not named begins at its first."""
+    """Move the wanted offsets to the nearest that the topic has. A partition that is not named begins at its first."""
     return {
         partition: min(max(wanted.get(partition, 0), available.earliest[partition]), end)
         for partition, end in sorted(available.ends.items())
@@ -38,15 +38,15 @@ def within(wanted: Offsets, available: Available) -> dict[int, int]:
 
 
 def propose_epoch(
-    ledger: Ledger, topic: str, topic_id: str, *, offsets: Mapping[int, int], before: Offsets, beside: int = 0
+    ledger: Ledger, topic: str, topic_id: str, *, offsets: Mapping[int, int], before: Offsets, side_epoch: int = 0
 ) -> Proposal:
-    """A new epoch at these offsets; `beside` is the greatest epoch that the tables beside this one tell of."""
-    first = first_position(ledger.pipeline, max(ledger.greatest_epoch(), beside) + 1, topic)
+    """Propose a new epoch at these offsets. `side_epoch` is the greatest epoch in the side tables."""
+    first = first_position(ledger.pipeline, max(ledger.greatest_epoch(), side_epoch) + 1, topic)
     return Proposal(replace(first, topic_id=topic_id, offsets=offsets), before)
 
 
 def offsets_of_rows(ledger: Ledger, topic_id: str, available: Available) -> tuple[dict[int, int], Offsets]:
-    """Where the table's own rows end: the new offsets, and the table's."""
+    """Return the offsets at which the table's own rows end: those that the topic has, and the table's."""
     position = ledger.position_of_rows()
     if position is None or position.topic_id not in {None, topic_id}:
         why = (

@@ -1,4 +1,4 @@
-"""The number of the next epoch: greater than every one that the table or those beside it have ever seen."""
+"""Number the next epoch: it is greater than every epoch of the table and of its side tables."""
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -9,16 +9,16 @@ from common.delta.ledger import Ledger
 from common.delta.side_tables import LATE_TABLE, QUARANTINE_TABLE
 from common.model.merge_spec import LINEAGE
 
-# Where the rows of a table beside the table say which epoch wrote them.
+# The column of each side table that has the epoch of a row.
 EPOCHS = {QUARANTINE_TABLE: "epoch", LATE_TABLE: "epoch", DELETED_KEYS_TABLE: f"{LINEAGE}.epoch"}
 
 
 def next_epoch(spark: SparkSession, table: str, ledger: Ledger) -> int:
-    return max(ledger.greatest_epoch(), greatest_epoch_beside(spark, table, ledger.pipeline)) + 1
+    return max(ledger.greatest_epoch(), greatest_side_epoch(spark, table, ledger.pipeline)) + 1
 
 
-def greatest_epoch_beside(spark: SparkSession, table: str, pipeline: str) -> int:
-    """By the rows of the tables beside it, also those of a table that stood at this path before; 0 without any."""
+def greatest_side_epoch(spark: SparkSession, table: str, pipeline: str) -> int:
+    """Return the greatest epoch in the side tables, also of an earlier table at this path; 0 without any."""
     return max((greatest_epoch_in(spark, f"{table}{suffix}", pipeline, name) for suffix, name in EPOCHS.items()))
 
 
@@ -26,5 +26,5 @@ def greatest_epoch_in(spark: SparkSession, path: str, pipeline: str, column: str
     if not DeltaTable.isDeltaTable(spark, path):
         return 0
     rows = spark.read.format("delta").load(path).where(F.col("pipeline") == pipeline)
-    (found,) = rows.agg(F.max(column).alias("epoch")).collect()
-    return found["epoch"] or 0
+    (greatest,) = rows.agg(F.max(column).alias("epoch")).collect()
+    return greatest["epoch"] or 0

@@ -1,4 +1,4 @@
-"""What keeps a table and those beside it healthy: the plan is printed, and only then something is done."""
+"""Maintain a table and its side tables. The plan is printed first, and carried out only with --execute."""
 
 from pyspark.sql import SparkSession
 
@@ -7,7 +7,7 @@ from common.delta.open_ledger import open_ledger
 from common.delta.table_family import tables_of
 from common.engine.disk_full import space_needed
 from common.engine.start import Inputs
-from common.kafka.retention_watch import spoken
+from common.kafka.retention_watch import format_duration
 from common.operations.compaction import Chunk, Compacted, CompactionPlan, Scope, compact, plan_compaction
 from common.operations.purge import DeletedKeys, needed_seconds
 from common.operations.retention import Retention
@@ -60,19 +60,21 @@ def vacuum_tables(
     for each, retention in retentions.items():
         refuse(spark, each, retention)
     for each, retention in retentions.items():
-        found = plan_vacuum(spark, each, retention)
+        unneeded = plan_vacuum(spark, each, retention)
         kept = f"everything of the last {retention.hours} hours is kept"
-        print(f"{each}: {found.files} files, {found.bytes} bytes are no longer needed; {kept}", flush=True)
-        if execute and found.files:
+        print(f"{each}: {unneeded.files} files, {unneeded.bytes} bytes are no longer needed; {kept}", flush=True)
+        if execute and unneeded.files:
             vacuum(spark, each, table, retention)
-            left = existing(spark, each, found.sizes)
-            print(f"{each}: {found.files - left.files} files, {found.bytes - left.bytes} bytes deleted", flush=True)
+            left = existing(spark, each, unneeded.sizes)
+            print(
+                f"{each}: {unneeded.files - left.files} files, {unneeded.bytes - left.bytes} bytes deleted", flush=True
+            )
     if not execute:
         print(NOTHING_CHANGED)
 
 
 def implied(each: Location, table: Location, forced: frozenset[str]) -> frozenset[str]:
-    """Who forces a table forces those beside it."""
+    """Return the names that are forced too: to force a table is to force its side tables."""
     return frozenset({each.name}) if table.name in forced else frozenset()
 
 
@@ -91,7 +93,7 @@ def purge_deleted_keys(spark: SparkSession, given: Inputs, *, execute: bool) -> 
     if memory is None:
         print(f"Nothing was ever deleted from {given.table}: there is nothing to forget")
         return
-    kept = "for good: the topic forgets nothing" if age == float("inf") else f"for {spoken(int(age * 1000))}"
+    kept = "for good: the topic forgets nothing" if age == float("inf") else f"for {format_duration(int(age * 1000))}"
     print(f"{memory.unneeded} of {memory.remembered} remembered deletes are no longer needed; they are kept {kept}")
     if not execute:
         print(NOTHING_CHANGED)

@@ -1,4 +1,4 @@
-"""Deletes that may be forgotten: nothing older can come any more, neither from the topic nor from quarantine."""
+"""Forget deletes that nothing older can contradict any more, neither from the topic nor from quarantine."""
 
 import time
 from collections.abc import Mapping
@@ -11,26 +11,26 @@ from pyspark.sql import functions as F
 from common.delta.deleted_keys import DELETED_KEYS_TABLE
 from common.delta.ledger import Ledger
 from common.delta.lock import commit_lock
-from common.delta.side_tables import QUARANTINE_TABLE
+from common.delta.side_tables import QUARANTINE_TABLE, is_own
 from common.durations import seconds
 from common.model.merge_spec import LINEAGE
-from common.settings.locations import Location, beside
+from common.settings.locations import Location, side_table
 from common.settings.pipeline import Pipeline
 
-# What says for how long a topic with this policy keeps a record, or a delete.
+# The setting of a topic, by its cleanup policy, for how long it keeps a record or a delete.
 SETTINGS = {"delete": "retention.ms", "compact": "delete.retention.ms"}
 
 
 @dataclass(frozen=True)
 class Memory:
-    """How many deletes are remembered, and how many of them nobody needs."""
+    """How many deletes are remembered, and how many of them are no longer needed."""
 
     remembered: int
     unneeded: int
 
 
 def needed_seconds(settings: Mapping[str, str], pipeline: Pipeline) -> float:
-    """The longer of the topic's memory and the late bound; endless where the topic forgets nothing, or does not say."""
+    """Return the longer of the topic's retention and the late bound; infinity where nothing bounds the topic."""
     late = 0 if pipeline.late is None or pipeline.late.bound is None else seconds(pipeline.late.bound)
     policies = settings.get("cleanup.policy", "delete").split(",")
     kept = [int(settings.get(name, -1)) / 1000 for policy, name in SETTINGS.items() if policy in policies]
@@ -38,29 +38,26 @@ def needed_seconds(settings: Mapping[str, str], pipeline: Pipeline) -> float:
 
 
 class DeletedKeys:
-    """The memory of one pipeline and table."""
+    """The remembered deletes of one pipeline and table."""
 
     def __init__(self, spark: SparkSession, table: Location, ledger: Ledger) -> None:
         self._spark, self._table, self._ledger = spark, table, ledger
 
     def memory(self, age_seconds: float) -> Memory | None:
-        """None where nothing was ever deleted."""
-        path = beside(self._table, DELETED_KEYS_TABLE).uri
+        """Count the remembered and the unneeded deletes; None where nothing was ever deleted."""
+        path = side_table(self._table, DELETED_KEYS_TABLE).uri
         if not DeltaTable.isDeltaTable(self._spark, path):
             return None
-        rows = self._spark.read.format("delta").load(path).where(self._is_ours())
+        rows = self._spark.read.format("delta").load(path).where(is_own(self._ledger))
         counted = rows.agg(F.count("*").alias("rows"), F.count_if(self._is_unneeded(age_seconds)).alias("unneeded"))
-        (found,) = counted.collect()
-        return Memory(found["rows"], found["unneeded"])
+        (counts,) = counted.collect()
+        return Memory(counts["rows"], counts["unneeded"])
 
     def purge(self, age_seconds: float) -> None:
-        """Under the commit lock: a batch would remember its deletes in the same table."""
+        """Delete the unneeded rows under the commit lock, because a batch writes its deletes to the same side table."""
         with commit_lock(self._table):
-            path = beside(self._table, DELETED_KEYS_TABLE).uri
-            DeltaTable.forPath(self._spark, path).delete(self._is_ours() & self._is_unneeded(age_seconds))
-
-    def _is_ours(self) -> Column:
-        return (F.col("pipeline") == self._ledger.pipeline) & (F.col("table_id") == self._ledger.table_id())
+            path = side_table(self._table, DELETED_KEYS_TABLE).uri
+            DeltaTable.forPath(self._spark, path).delete(is_own(self._ledger) & self._is_unneeded(age_seconds))
 
     def _is_unneeded(self, age_seconds: float) -> Column:
         if age_seconds == float("inf"):
@@ -69,15 +66,19 @@ class DeletedKeys:
         oldest = self._oldest_quarantined()
         if oldest is None:
             return is_old
-        # By transaction, not by time: producers' clocks differ. In the same one, either may be the older.
+        # Compared by transaction and not by time, because producers' clocks differ. In one transaction, either may be
+        # the older.
         read = F.struct(f"{LINEAGE}.epoch", f"{LINEAGE}.seq")
         return is_old & (read < F.struct(F.lit(oldest[0]).cast("int"), F.lit(oldest[1]).cast("bigint")))
 
     def _oldest_quarantined(self) -> tuple[int, int] | None:
-        """Whatever its state: what was discarded or replayed can be replayed again, and must not bring back its row."""
-        path = beside(self._table, QUARANTINE_TABLE).uri
+        """Return epoch and transaction of the oldest quarantined record, whatever its state.
+
+        A record that was discarded or replayed can be replayed again, and must not bring back a deleted row.
+        """
+        path = side_table(self._table, QUARANTINE_TABLE).uri
         if not DeltaTable.isDeltaTable(self._spark, path):
             return None
-        rows = self._spark.read.format("delta").load(path).where(self._is_ours())
-        (found,) = rows.agg(F.min(F.struct("epoch", "seq")).alias("oldest")).collect()
-        return None if found["oldest"] is None else (found["oldest"]["epoch"], found["oldest"]["seq"])
+        rows = self._spark.read.format("delta").load(path).where(is_own(self._ledger))
+        (row,) = rows.agg(F.min(F.struct("epoch", "seq")).alias("oldest")).collect()
+        return None if row["oldest"] is None else (row["oldest"]["epoch"], row["oldest"]["seq"])

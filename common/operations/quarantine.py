@@ -1,4 +1,4 @@
-"""What an operator does with the quarantine: see the plan, and only then act."""
+"""Commands of an operator on the quarantine. The plan is printed first, and carried out only with --execute."""
 
 import re
 import time
@@ -49,7 +49,7 @@ def see_list() -> str:
 
 
 def has_quarantine(place: QuarantineTarget, spark: SparkSession | None = None) -> bool:
-    """On a local file system before Spark starts; elsewhere only with it."""
+    """True where there is a quarantine. Without Spark only a local file system can tell, and elsewhere it is True."""
     path = quarantine_path(place.table)
     if path.local is not None:
         return is_delta_table(path)
@@ -71,7 +71,7 @@ def open_quarantine(spark: SparkSession, place: QuarantineTarget) -> Quarantine:
 
 
 def parse_offsets(text: str | None) -> tuple[int, int] | None:
-    """`15`, or `15-20` with both ends."""
+    """Read an offset, `15`, or a range with both ends, `15-20`."""
     if text is None:
         return None
     match = re.fullmatch(r"(?P<first>\d+)(-(?P<last>\d+))?", text)
@@ -81,27 +81,28 @@ def parse_offsets(text: str | None) -> tuple[int, int] | None:
 
 
 def selected_rows(quarantine: Quarantine, selection: Selection) -> tuple[DataFrame, int]:
-    """What the selection says, and how many; none is an error, because it was meant to find something."""
-    found = quarantine.rows().where(selection.condition())
-    count = found.count()
+    """Return the selected rows and their number. None is an error, because the operator expects some."""
+    rows = quarantine.rows().where(selection.condition())
+    count = rows.count()
     if count == 0:
         refuse_empty(quarantine, selection)
-    return found, count
+    return rows, count
 
 
 def refuse_empty(quarantine: Quarantine, selection: Selection) -> NoReturn:
-    """A reason that no row has is likely misspelt."""
+    """Refuse a selection without rows. A reason that no row has is likely misspelt."""
     reasons = sorted(row["reason"] for row in quarantine.rows().select("reason").distinct().collect())
     if selection.reason is not None and selection.reason not in reasons:
         raise UsageError(f"no row has reason '{selection.reason}'{nearest(selection.reason, reasons)}", see_list())
-    how = f"is selected by {selection.said()}" if selection.said() else "is in quarantine"
+    options = selection.as_options()
+    how = f"is selected by {options}" if options else "is in quarantine"
     raise UsageError(f"no row {how}", see_list())
 
 
 def replay(
     spark: SparkSession, place: QuarantineTarget, selection: Selection, *, overwrite: bool, execute: bool
 ) -> None:
-    """Print the plan; merge only when told to."""
+    """Print the plan, and merge only with `execute`."""
     check_expressions(spark, place.pipeline)
     require_quarantine(place, spark)
     ledger = open_ledger(spark, place.table.uri, place.pipeline.name)
@@ -123,7 +124,7 @@ def replay_with_retries(
     overwrite: bool,
     limits: Limits = DEFAULT_LIMITS,
 ) -> None:
-    """Plan anew where a writer without our lock was faster, until the plan is carried out."""
+    """Plan and carry out the replay, and plan anew where a writer without our lock was faster."""
     for attempt in range(1, limits.commit_attempts + 1):
         replayer.quarantine.settle_claims()
         plan = proposed(replayer, place, selection, overwrite=overwrite)
@@ -142,15 +143,15 @@ def replay_with_retries(
 def proposed(
     replayer: Replayer, place: QuarantineTarget, selection: Selection, *, overwrite: bool
 ) -> ReplayPlan | None:
-    """The plan, printed. None where nothing waits: run again, a replay does nothing, and that is no error."""
-    found = replayer.quarantine.rows().where(selection.condition())
-    count = found.count()
+    """Print and return the plan; None where nothing waits, because a replay may be run again without an error."""
+    rows = replayer.quarantine.rows().where(selection.condition())
+    count = rows.count()
     if count == 0 and selection == Selection(state=WAITING):
         print("Nothing waits in quarantine.")
         return None
     if count == 0:
         refuse_empty(replayer.quarantine, selection)
-    plan = replayer.plan(found, count, overwrite=overwrite)
+    plan = replayer.plan(rows, count, overwrite=overwrite)
     print(f"Replay of {count} rows of pipeline '{place.pipeline.name}' into {place.table}:")
     for line in plan.lines():
         print(f"  {line}")
@@ -167,7 +168,7 @@ def act(replayer: Replayer, plan: ReplayPlan) -> None:
 
 
 def discard(spark: SparkSession, place: QuarantineTarget, selection: Selection, *, execute: bool) -> None:
-    """Print how many; mark them only when told to."""
+    """Print how many rows are selected, and mark them only with `execute`."""
     quarantine = open_quarantine(spark, place)
     if not execute:
         _, count = selected_rows(quarantine, selection)

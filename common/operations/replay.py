@@ -1,6 +1,6 @@
-"""Replay quarantined records once more, by today's schema and rules, in the order that they had.
+"""Replay quarantined records by today's schema and rules, in their original order.
 
-Rows selected = merged + folded + superseded + late + skipped + still bad + unordered; the last two stay waiting.
+Rows selected = merged + folded + superseded + late + skipped + still bad + unordered. The last two stay waiting.
 """
 
 from collections.abc import Sequence
@@ -65,13 +65,13 @@ WORDS = {
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """What would become of the selected rows, one outcome each, and why the bad ones still are."""
+    """The outcome of each selected row, and the reasons of those that are still bad."""
 
     rows: DataFrame
     counts: dict[str, int]
     still_bad: dict[tuple[str, str], int]
     absent: int
-    # Where in the table the rows can be, and the version of it that the outcomes are true for.
+    # The prune bounds of the rows, and the table's version that the outcomes are true for.
     bounds: Sequence[PruneBound]
     version: int
 
@@ -80,19 +80,19 @@ class ReplayPlan:
         return sum(self.counts[name] for name in SETTLED)
 
     def lines(self) -> list[str]:
-        told = [f"{self.counts[name]} {words}" for name, words in WORDS.items() if self.counts[name]]
+        lines = [f"{self.counts[name]} {words}" for name, words in WORDS.items() if self.counts[name]]
         for (before, now), count in sorted(self.still_bad.items()):
-            told.append(f"{count} still bad: {now}" + ("" if before == now else f", was {before}"))
+            lines.append(f"{count} still bad: {now}" + ("" if before == now else f", was {before}"))
         if self.counts[UNORDERED]:
-            told.append(
+            lines.append(
                 f"{self.counts[UNORDERED]} unordered: the key has a row whose order is unknown; "
                 "--overwrite replaces it, or declare lineage = true"
             )
-        return told
+        return lines
 
 
 class Replayer:
-    """One table and its quarantine."""
+    """Replays from the quarantine of one table."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Replayer:
         self.quarantine = Quarantine(spark, table, ledger)
 
     def plan(self, selected: DataFrame, count: int, *, overwrite: bool) -> ReplayPlan:
-        """Nothing is written for it. `count` is the number of `selected`, counted on its own."""
+        """Plan a replay without writing anything. `count` is the number of `selected`, from a query of its own."""
         pipeline, path = self._pipeline, self._table.uri
         classified = self._classified(as_sent(selected)).localCheckpoint()
         bounds = self._bounds(classified)
@@ -128,7 +128,7 @@ class Replayer:
         return deduplicate(classified, pipeline, newest_reading(pipeline))
 
     def _bounds(self, classified: DataFrame) -> list[PruneBound]:
-        """Where in the table the keys of the records can be: it may be large, and few records are replayed."""
+        """Return the prune bounds of the records, because the table may be large, and few records are replayed."""
         pipeline = self._pipeline
         types = prune_types(classified.schema, pipeline)
         if not types:
@@ -136,19 +136,19 @@ class Replayer:
         undivided = undeclared_keys(classified.schema, pipeline)
         column = ranges_column(types, F.expr(f"{DISPOSITION} IN ('{MERGE}', '{FOLDED_IN_BATCH}')"), undivided)
         ranges = collect_many({"ranges": classified.agg(column.alias("ranges"))})["ranges"][0]["ranges"]
-        found = {name: ranges_from_json(ranges[name], kind) for name, kind in types}
-        if not any(each.ranges for each in found.values()):
+        value_ranges = {name: ranges_from_json(ranges[name], kind) for name, kind in types}
+        if not any(each.ranges for each in value_ranges.values()):
             return []
-        return prune_bounds(found, types, pipeline.target.keys, deletes=pipeline.deletes)
+        return prune_bounds(value_ranges, types, pipeline.target.keys, deletes=pipeline.deletes)
 
     def _candidate_rows(self, bounds: Sequence[PruneBound]) -> DataFrame:
         rows, inside = DeltaTable.forPath(self._spark, self._table.uri).alias("t").toDF(), prune_condition(bounds)
         return rows if inside is None else rows.where(inside)
 
     def execute(self, plan: ReplayPlan) -> Outcome:
-        """Claim, commit, mark: whatever is killed when, the table's log tells what a claim is worth.
+        """Claim the rows, commit, and settle the claims. After a kill, the table's log shows what a claim is worth.
 
-        A writer that was faster is a conflict, one of CONFLICTS: the plan has to be made anew then.
+        A writer that was faster is a conflict, one of CONFLICTS, and the plan has to be made anew.
         """
         replay = Replay(self._pipeline.name, self._ledger.replays() + 1, run_id())
         settled = plan.rows.where(F.col(OUTCOME).isin(*SETTLED))
@@ -158,10 +158,10 @@ class Replayer:
         except (PySparkException, Py4JError):
             if not self._ledger.has(replay):
                 raise
-        found = outcome(self._ledger.metrics(replay), superseded=0, absent=plan.absent)
-        check_outcome(found, plan.counts[REPLAYED])
+        done = outcome(self._ledger.metrics(replay), superseded=0, absent=plan.absent)
+        check_outcome(done, plan.counts[REPLAYED])
         self.quarantine.settle_claims()
-        return found
+        return done
 
     def _commit(self, plan: ReplayPlan, replay: Replay) -> None:
         pipeline, path = self._pipeline, self._table.uri
@@ -196,14 +196,14 @@ class Replayer:
 
 
 def as_sent(selected: DataFrame) -> DataFrame:
-    """The records as Kafka gave them, with their origin, and the reason that they were turned away for."""
+    """Restore the records as Kafka gave them, with their lineage and the reason of their quarantine."""
     record = F.struct(*RECORD_FIELDS)
-    origin = F.struct(*(field.name for field in LINEAGE_TYPE)).cast(LINEAGE_TYPE)
-    # Offsets of a topic that was recreated begin anew: the later incarnation is the one that was read in later epochs.
+    lineage = F.struct(*(field.name for field in LINEAGE_TYPE)).cast(LINEAGE_TYPE)
+    # Offsets of a recreated topic begin anew. The later incarnation is the one that was read in later epochs.
     incarnation = F.max("epoch").over(Window.partitionBy("topic_id"))
     return selected.select(
         record.alias(RECORD),
-        origin.alias(LINEAGE),
+        lineage.alias(LINEAGE),
         F.col("reason").alias("_reason_before"),
         incarnation.alias(INCARNATION),
     )
@@ -213,9 +213,9 @@ def newest_reading(pipeline: Pipeline) -> list[Column]:
     return [F.col(INCARNATION).desc()] if pipeline.target.sequence == POSITION else []
 
 
-def refuse_keys_of_two_partitions(judged: DataFrame, pipeline: Pipeline) -> None:
+def refuse_keys_of_two_partitions(classified: DataFrame, pipeline: Pipeline) -> None:
     try:
-        refuse_split_keys(judged, pipeline)
+        refuse_split_keys(classified, pipeline)
     except SplitKeyError as error:
         one, other = (again("--partition", str(partition)) for partition in error.partitions)
         raise StateError(
@@ -224,21 +224,24 @@ def refuse_keys_of_two_partitions(judged: DataFrame, pipeline: Pipeline) -> None
 
 
 def outcome_of(pipeline: Pipeline, *, overwrite: bool) -> Column:
-    """Unordered goes before folded: a record whose newer one stays waiting must not be done with before it."""
-    found = F.when(F.col(disposition.DISPOSITION) == disposition.QUARANTINED, F.lit(STILL_BAD))
-    found = found.when(F.col(disposition.DISPOSITION) == disposition.LATE, F.lit(LATE)).when(
+    """Return the outcome of each row.
+
+    Unordered goes before folded: a record must not be done with while the newer one of its key stays waiting.
+    """
+    column = F.when(F.col(disposition.DISPOSITION) == disposition.QUARANTINED, F.lit(STILL_BAD))
+    column = column.when(F.col(disposition.DISPOSITION) == disposition.LATE, F.lit(LATE)).when(
         F.col(disposition.DISPOSITION) == disposition.NULL, F.lit(SKIPPED)
     )
-    found = found.when(is_superseded(pipeline), F.lit(SUPERSEDED))
+    column = column.when(is_superseded(pipeline), F.lit(SUPERSEDED))
     if not overwrite:
-        found = found.when(has_unknown_order(pipeline), F.lit(UNORDERED))
-    return found.when(F.col(disposition.DISPOSITION) == disposition.FOLDED, F.lit(FOLDED)).otherwise(F.lit(REPLAYED))
+        column = column.when(has_unknown_order(pipeline), F.lit(UNORDERED))
+    return column.when(F.col(disposition.DISPOSITION) == disposition.FOLDED, F.lit(FOLDED)).otherwise(F.lit(REPLAYED))
 
 
 def counted(
     rows: DataFrame, selected: int, pipeline: Pipeline, bounds: Sequence[PruneBound], version: int
 ) -> ReplayPlan:
-    """The accounts of a replay, from its materialised rows; every selected row has one outcome, or nothing is done."""
+    """Count the outcomes of the materialized rows. Every selected row must have one, or nothing is done."""
     is_absent = F.col(DELETED) & F.col(ROW_EXISTS).isNull() if pipeline.deletes else F.lit(False)  # noqa: FBT003
     groups = rows.groupBy(OUTCOME, "_reason_before", REASON).agg(
         F.count("*").alias("rows"), F.count_if(is_absent).alias("absent")

@@ -1,4 +1,4 @@
-"""How a record that comes again stands against what the table has got to know of its key meanwhile."""
+"""Order a replayed record against the row and the deletes of its key that the table has now."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -15,7 +15,7 @@ from common.model.merge_spec import LINEAGE
 from common.settings.pipeline import POSITION, Pipeline
 from common.spark.sql_text import quoted
 
-# What the table has of the record's key: whether there is a row, its order, and the newest delete that is remembered.
+# Temporary columns for the record's key: whether the table has a row, its order, and the newest remembered delete.
 ROW_EXISTS = "_row_present"
 ROW_ORIGIN = "_row_origin"
 ROW_SEQUENCE = "_row_sequence"
@@ -26,7 +26,7 @@ DELETED_KEY = "_deleted_key"
 def with_row_of_key(
     records: DataFrame, table_rows: DataFrame, remembered: DataFrame | None, pipeline: Pipeline
 ) -> DataFrame:
-    """Add what the table says of each record's key; one row a record as long as the table has one row a key."""
+    """Add what the table has of each record's key. It stays one row a record as long as the table has one row a key."""
     target = pipeline.target
     lineage = F.col(LINEAGE) if LINEAGE in table_rows.columns else F.lit(None).cast(LINEAGE_TYPE)
     sequence = F.lit(None) if target.ordering is None else F.col(target.ordering)
@@ -36,14 +36,14 @@ def with_row_of_key(
         lineage.alias(ROW_ORIGIN),
         sequence.alias(ROW_SEQUENCE),
     )
-    found = records.join(rows, F.expr(is_key("_row_key", pipeline)), "left").drop("_row_key")
-    return with_delete_of_key(found, remembered)
+    with_rows = records.join(rows, F.expr(is_key("_row_key", pipeline)), "left").drop("_row_key")
+    return with_delete_of_key(with_rows, remembered)
 
 
 def with_delete_of_key(records: DataFrame, remembered: DataFrame | None) -> DataFrame:
-    """Adds a remembered delete of the record's key that came after the record; null where there is none.
+    """Add a remembered delete of the record's key that came after the record; null where there is none.
 
-    Deletes under keys that the pipeline had before count too: each is compared by the columns that were the key then.
+    Deletes under former keys of the pipeline count too. Each is compared by the columns that were the key then.
     """
     if remembered is None:
         return records.withColumn(DELETED_AT, F.lit(None).cast(LINEAGE_TYPE))
@@ -54,33 +54,35 @@ def with_delete_of_key(records: DataFrame, remembered: DataFrame | None) -> Data
             rows, is_deleted = deletes_of_shape(remembered, shape, known, number)
             records = records.join(rows, is_deleted, "left")
             deletes.append(F.coalesce(F.col(rows.columns[-1]), nothing))
-    found = records.withColumn(DELETED_AT, F.flatten(F.array(*deletes)))
+    with_deletes = records.withColumn(DELETED_AT, F.flatten(F.array(*deletes)))
     later = F.expr(f"get(filter({DELETED_AT}, d -> coalesce({is_later('d', LINEAGE)}, false)), 0)")
-    return found.withColumn(DELETED_AT, later).drop(*(name for name in found.columns if name.startswith(DELETED_KEY)))
+    return with_deletes.withColumn(DELETED_AT, later).drop(
+        *(name for name in with_deletes.columns if name.startswith(DELETED_KEY))
+    )
 
 
 def shapes_of(remembered: DataFrame) -> list[list[str]]:
-    """Which fields are the key: a list for each kind of key that the pipeline has had."""
+    """List the fields of each key that the pipeline has had."""
     names = key_fields(remembered)
     has = [F.col(f"key.{quoted(name)}").isNotNull() for name in names]
-    found = remembered.select(F.array(*has).alias("has")).distinct().collect()
-    return sorted([name for name, is_there in zip(names, row["has"], strict=True) if is_there] for row in found)
+    rows = remembered.select(F.array(*has).alias("has")).distinct().collect()
+    return sorted([name for name, is_there in zip(names, row["has"], strict=True) if is_there] for row in rows)
 
 
 def known_columns(records: DataFrame, shape: Sequence[str]) -> dict[str, T.StructField]:
-    """The records' column for each field of a key; a column that the pipeline no longer reads has none."""
+    """Return the records' column for each field of a key. A column that the pipeline no longer reads is left out."""
     columns = {field.name.lower(): field for field in records.schema}
-    found = {name: columns.get(column_of(name).lower()) for name in shape}
-    return {name: field for name, field in found.items() if field is not None}
+    fields = {name: columns.get(column_of(name).lower()) for name in shape}
+    return {name: field for name, field in fields.items() if field is not None}
 
 
 def deletes_of_shape(
     remembered: DataFrame, shape: Sequence[str], known: Mapping[str, T.StructField], number: int
 ) -> tuple[DataFrame, Column]:
-    """The deletes under one kind of key, a row a key with all of its deletes, and when they are those of a record.
+    """Return the deletes under one kind of key, one row a key, and the condition that joins them to a record.
 
-    Where the pipeline no longer reads a column of that key, the others decide: rather one record too many stays out
-    than that a row comes back to life.
+    Where the pipeline no longer reads a column of that key, the others decide: it is better to leave out one record too
+    many than to bring a deleted row back.
     """
     names = key_fields(remembered)
     is_shape = [F.col(f"key.{quoted(name)}").isNotNull() == F.lit(name in shape) for name in names]
@@ -101,18 +103,18 @@ def is_key(struct: str, pipeline: Pipeline) -> str:
 
 
 def is_superseded(pipeline: Pipeline) -> Column:
-    """Something newer of its key has been settled: a row, or a delete."""
+    """True where something newer of the record's key is settled: a row, or a delete."""
     sequence = pipeline.target.sequence
     if sequence != POSITION:
         return F.coalesce(F.col(sequence) <= F.col(ROW_SEQUENCE), F.lit(False))  # noqa: FBT003
     by_row = F.expr(f"{ROW_EXISTS} AND NOT ({is_later(LINEAGE, ROW_ORIGIN)})")
-    # Strictly later: a tombstone that is replayed a second time meets itself in the memory.
+    # Strictly later, because a tombstone that is replayed a second time finds itself among the remembered deletes.
     by_delete = F.expr(is_later(DELETED_AT, LINEAGE))
     return F.coalesce(by_row, F.lit(False)) | F.coalesce(by_delete, F.lit(False))  # noqa: FBT003
 
 
 def has_unknown_order(pipeline: Pipeline) -> Column:
-    """There is a row, and nothing says whether it is older or newer."""
+    """True where the key has a row, and nothing shows whether it is older or newer."""
     if pipeline.target.sequence != POSITION:
         return F.lit(False)  # noqa: FBT003
     return F.col(ROW_EXISTS).isNotNull() & F.expr(f"({is_later(LINEAGE, ROW_ORIGIN)}) IS NULL")

@@ -1,4 +1,4 @@
-"""How far back files are kept, and who may say otherwise. Pure: what would be lost is decided here, not deleted."""
+"""Decide how long removed files are kept, and refuse a VACUUM that would lose something. Nothing is deleted here."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -18,8 +18,10 @@ WRITE_MS = 24 * HOUR_MS
 
 @dataclass(frozen=True)
 class Retention:
-    """For how long a table keeps files that it no longer needs, in hours, which is what Delta counts in; and the names
-    of what the operator overrides."""
+    """The hours for which a table keeps files that it no longer needs, and the names that the operator forces.
+
+    Delta counts in whole hours.
+    """
 
     own_hours: int
     wanted_hours: int | None = None
@@ -35,16 +37,16 @@ class Retention:
 
     @property
     def needs_lock(self) -> bool:
-        """Whether a commit in flight may have files that are older."""
+        """True where a commit in flight may have files that are older than the retention."""
         return self.hours * HOUR_MS < WRITE_MS
 
     def horizon_ms(self, now_ms: int) -> int:
-        """What was removed before this is deleted."""
+        """Return the time before which removed files are deleted."""
         return now_ms - self.hours * HOUR_MS
 
 
 def parse_hours(text: str) -> int:
-    """`36h` or `7d`, and `0h` too: Delta counts in whole hours."""
+    """Read `36h`, `7d` or `0h`, because Delta counts in whole hours."""
     match = re.fullmatch(r"(?P<number>\d{1,6})(?P<unit>[hd])", text)
     if match is None:
         raise UsageError(f"--retain '{text}' is not understood", "say whole hours or days: 36h, 7d")
@@ -52,8 +54,11 @@ def parse_hours(text: str) -> int:
 
 
 def refuse_unsafe(retention: Retention, table: Location) -> None:
-    """Time travel and the change feed live by files that the newest version no longer has; so does a commit in flight,
-    whose files no version has yet."""
+    """Refuse a retention that could delete files in use.
+
+    Time travel and the change feed need files that the newest version no longer has. A commit in flight needs files
+    that no version has yet.
+    """
     if retention.hours > retention.own_hours:
         raise UsageError(
             f"--retain {retention.hours}h is more than the {retention.own_hours}h of {table}: Delta has forgotten by "
@@ -74,7 +79,7 @@ def refuse_unsafe(retention: Retention, table: Location) -> None:
 
 
 def refuse_unread(log: TableLog, readers: Sequence[Reader], horizon_ms: int, forced: Collection[str]) -> None:
-    """A reader of the change feed needs the files of every version after its own."""
+    """Refuse while a reader of the change feed needs the files: those of every version after its own."""
     for reader in readers:
         needed = unread_since_ms(log, reader)
         if reader.name not in forced and (needed is None or needed < horizon_ms):
@@ -87,8 +92,11 @@ def refuse_unread(log: TableLog, readers: Sequence[Reader], horizon_ms: int, for
 
 
 def unread_since_ms(log: TableLog, reader: Reader) -> float | None:
-    """The age that files of unread versions may have: they were written after the commit that the reader has read last,
-    and not long before their own. Endless where all is read; None where the log no longer tells."""
+    """Return the earliest time at which a file of an unread version was written.
+
+    Such a file was written after the last commit that the reader has read, and not long before its own commit. It is
+    infinity where all is read, and None where the log no longer says.
+    """
     if reader.version >= log.version():
         return float("inf")
     read, unread = log.read(reader.version), log.read(reader.version + 1)

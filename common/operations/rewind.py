@@ -1,4 +1,4 @@
-"""What an operator may say about the position: choose offsets, see the plan, and only then act."""
+"""Commands of an operator on the position: choose offsets, print the plan, and act only with --execute."""
 
 import re
 from collections.abc import Callable
@@ -19,34 +19,34 @@ from common.kafka.topic import TopicClient
 from common.model.offsets import Offsets
 from common.operations.adoption import refuse_foreign_table
 from common.operations.epoch import Proposal, offsets_of_rows, propose_epoch, within
-from common.operations.epoch_numbers import greatest_epoch_beside
+from common.operations.epoch_numbers import greatest_side_epoch
 from common.present.console import NOTHING_CHANGED
 from common.settings.remedies import command
 
-# Given the table's ledger and the topic: the new offsets, and those they replace.
+# A function of the table's ledger and the topic. It returns the new offsets, and those they replace.
 Choice = Callable[[Ledger, TopicClient], tuple[dict[int, int], Offsets]]
-# Only the plan: it tells for each partition where the topic begins and where the table stands.
+# It prints only the plan, which shows for each partition where the topic begins and where the table is.
 BEGINNING = "submit/rewind.sh --to-beginning --pipeline PIPELINE DELTA_DIR BROKERS TOPIC"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def act_on_epoch(spark: SparkSession, given: Inputs, at: str, *, adopt: bool, execute: bool) -> None:
-    """Print the plan of a new epoch, act only when told to. `adopt` shares a table that another pipeline writes."""
+    """Print the plan of a new epoch; act only with `execute`. `adopt` shares a table that another pipeline writes."""
     ledger = open_ledger(spark, given.table.uri, given.pipeline.name)
     refuse_foreign_table(spark, given.pipeline, given.table, ledger, adopt=adopt)
     act_on_proposal(spark, given, at_choice(at), execute=execute)
 
 
 def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execute: bool) -> None:
-    """Print the plan; begin the epoch only when told to."""
+    """Print the plan, and begin the epoch only with `execute`."""
     pipeline, table, topic = given.pipeline, given.table, given.topic
     ledger = open_ledger(spark, table.uri, pipeline.name)
-    # Of a job that was killed the JVM may still be in its commit: what is to be replaced is read when that is over.
+    # The JVM of a killed job may still be in its commit. The position to replace is read when that is over.
     with commit_lock(table) if execute else nullcontext():
         offsets, before = choice(ledger, topic)
         topic_id, _ = topic.describe()
-        beside = greatest_epoch_beside(spark, table.uri, pipeline.name)
-        proposal = propose_epoch(ledger, topic.name, topic_id, offsets=offsets, before=before, beside=beside)
+        side_epoch = greatest_side_epoch(spark, table.uri, pipeline.name)
+        proposal = propose_epoch(ledger, topic.name, topic_id, offsets=offsets, before=before, side_epoch=side_epoch)
         print(f"Epoch {proposal.position.epoch} of pipeline '{pipeline.name}' on topic '{topic.name}':")
         for line in proposal.lines():
             print(f"  {line}")
@@ -56,14 +56,14 @@ def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execu
 
 
 def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:
-    """The act itself: an empty commit that carries the new position."""
+    """Begin the epoch by an empty commit that carries the new position."""
     with transaction(spark, proposal.position):
         commit_empty(spark, table)
     open_ledger(spark, table, proposal.position.pipeline).copy(proposal.position)
 
 
 def at_choice(at: str) -> Choice:
-    """`table`, `beginning` or `end`: for when the log cannot say, or the topic has changed."""
+    """Return the choice for `table`, `beginning` or `end`, for when the log cannot say, or the topic has changed."""
 
     def choose(ledger: Ledger, topic: TopicClient) -> tuple[dict[int, int], Offsets]:
         available = topic.available()
@@ -75,11 +75,11 @@ def at_choice(at: str) -> Choice:
 
 
 def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None, to_beginning: bool) -> Choice:
-    """Exactly one way of saying where to; the position itself must be in order."""
-    said = {"--to-time": to_time, "--to-offset": to_offset, "--by": by, "--to-beginning": to_beginning or None}
-    given = [name for name, value in said.items() if value is not None]
+    """Return the choice for exactly one of the options. The table must have a position in this topic."""
+    options = {"--to-time": to_time, "--to-offset": to_offset, "--by": by, "--to-beginning": to_beginning or None}
+    given = [name for name, value in options.items() if value is not None]
     if len(given) != 1:
-        raise UsageError(f"{len(given)} places to rewind to", f"say exactly one of {', '.join(said)}")
+        raise UsageError(f"{len(given)} places to rewind to", f"say exactly one of {', '.join(options)}")
     named = {} if to_offset is None else parse_offsets(to_offset)
     since = moment(to_time, by)
 
@@ -102,7 +102,7 @@ def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None,
 
 
 def moment(to_time: str | None, by: str | None) -> datetime | None:
-    """The time that was said, or that many before now; Kafka knows none before 1970."""
+    """Return the given time, or the time so long before now; not before 1970, which Kafka does not know."""
     if to_time is None and by is None:
         return None
     try:

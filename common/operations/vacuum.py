@@ -1,4 +1,4 @@
-"""VACUUM: files that no version within the retention needs. What it would delete is told first."""
+"""VACUUM: delete the files that no version within the retention needs. The plan counts them first."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -20,15 +20,15 @@ from common.spark.sql_text import quoted
 IGNORE_RETENTION = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
 CHECK_RETENTION = "spark.databricks.delta.retentionDurationCheck.enabled"
 LOGGED = "spark.databricks.delta.vacuum.logging.enabled"
-# Folders are listed by so many tasks. By default 10,000, however few there are: minutes for a small table.
+# How many tasks list folders. The default is 10,000, however few folders there are: minutes for a small table.
 LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
-# Else the driver fetches the names with a job for each of the tasks.
+# Otherwise the driver fetches the names with a job for each of the tasks.
 DELETE_IN_TASKS = "spark.databricks.delta.vacuum.parallelDelete.enabled"
 
 
 @dataclass(frozen=True)
 class Unneeded:
-    """What VACUUM would delete: files with their sizes."""
+    """The files that VACUUM would delete, with their sizes."""
 
     sizes: Mapping[str, int]
 
@@ -42,13 +42,13 @@ class Unneeded:
 
 
 def own_retention_hours(spark: SparkSession, table: Location) -> int:
-    """The table's delta.deletedFileRetentionDuration, 7 days where it has none; a part of an hour counts as one."""
+    """Return the table's delta.deletedFileRetentionDuration, by default 7 days. A part of an hour counts as one."""
     log, snapshot = java(spark, "org.apache.spark.sql.delta.DeltaLog"), delta_snapshot(spark, table.uri)
     return -(-int(log.tombstoneRetentionMillis(snapshot.metadata())) // HOUR_MS)
 
 
 def refuse(spark: SparkSession, table: Location, retention: Retention) -> None:
-    """Everything that speaks against it, before a file is looked at."""
+    """Refuse an unsafe VACUUM before a file is listed."""
     refuse_unsafe(retention, table)
     horizon = retention.horizon_ms(int(time.time() * 1000))
     readers = Readers(spark, table.uri).read()
@@ -57,22 +57,22 @@ def refuse(spark: SparkSession, table: Location, retention: Retention) -> None:
 
 def plan_vacuum(spark: SparkSession, table: Location, retention: Retention) -> Unneeded:
     with settings(spark, settings_for(retention)):
-        found = spark.sql(f"{statement(table, retention)} DRY RUN").collect()
-    return existing(spark, table, (row["path"] for row in found))
+        rows = spark.sql(f"{statement(table, retention)} DRY RUN").collect()
+    return existing(spark, table, (row["path"] for row in rows))
 
 
 def existing(spark: SparkSession, table: Location, paths: Iterable[str]) -> Unneeded:
-    """The files among them; a folder that is empty has no size."""
+    """Keep the files among these paths that exist. An empty folder has no size."""
     files = Files(spark, table.uri)
     sizes = ((path, files.size(path)) for path in paths)
     return Unneeded({path: size for path, size in sizes if size is not None})
 
 
 def vacuum(spark: SparkSession, table: Location, lock: Location, retention: Retention) -> None:
-    """Within a retention of days nothing can be in the way of a running stream, and nothing is locked: what its commits
-    in flight write is younger. Below that, the commit lock sees to it that none is in flight.
+    """Run VACUUM. With a retention of days, nothing is locked: files of a stream's commits in flight are younger.
 
-    The readers are asked once more: one may have registered since the plan was printed.
+    With less, the commit lock makes sure that no commit is in flight. The readers are checked once more, because one
+    may have registered since the plan was printed.
     """
     with commit_lock(lock) if retention.needs_lock else nullcontext():
         refuse(spark, table, retention)
@@ -85,8 +85,11 @@ def statement(table: Location, retention: Retention) -> str:
 
 
 def settings_for(retention: Retention) -> dict[str, str]:
-    """Delta ignores a retention that is said unless told not to. Its own entries in the log, VACUUM START and END, are
-    commits, which only the lock makes safe on a local file system: without it there are none."""
+    """Return the confs of a VACUUM. By default, Delta ignores the retention in the statement.
+
+    VACUUM START and END in the log are commits, which only the lock makes safe on a local file system. So they are
+    written only under the lock.
+    """
     return {
         IGNORE_RETENTION: "false",
         CHECK_RETENTION: str(not retention.is_short).lower(),

@@ -1,4 +1,4 @@
-"""What a driver tells on stdout: the schemas it works with and the rows of each batch."""
+"""What a driver prints: the schemas it works with and the rows of each batch."""
 
 from pyspark.sql import DataFrame
 
@@ -22,7 +22,7 @@ def print_rows(count: int) -> None:
 
 
 def print_plan(start: RunState) -> None:
-    """What the next batch would read; nothing is read or written for it."""
+    """Print what the next batch would read. Nothing is read or written for it."""
     planned = plan(start.position.offsets, start.available, start.context.pipeline.source.max_records_per_batch)
     where = f"Epoch {start.position.epoch}, transaction {start.position.seq + 1}"
     print(f"{where}: {planned.records} records of {start.context.topic.name}")

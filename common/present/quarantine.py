@@ -1,4 +1,4 @@
-"""What waits in quarantine, and what became of the rest, for a person to read."""
+"""Print for a person what waits in quarantine, and what became of the rest."""
 
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ HEADINGS = ("reason", "state", "rows", "first", "at", "last", "at")
 
 
 def print_summary(quarantine: Quarantine, table: Location) -> None:
-    """Rows by reason and state, with the first and the last of each: partition:offset, and the record's time."""
+    """Print rows by reason and state, with the first and the last of each: partition:offset and the record's time."""
     place = F.struct("timestamp", "partition", "offset")
     groups = (
         quarantine.rows()
@@ -57,7 +57,7 @@ def print_record(row: Row, width: int | None) -> None:
 
 
 def shown_bytes(content: bytearray | None, width: int | None) -> str:
-    """As Python writes bytes: nothing in a record reaches the terminal as a command to it."""
+    """Show bytes as Python writes them, so that nothing in a record reaches the terminal as a command to it."""
     if content is None:
         return "none"
     text = repr(bytes(content if width is None else content[: width + 1]))
@@ -65,7 +65,7 @@ def shown_bytes(content: bytearray | None, width: int | None) -> str:
 
 
 def printable(text: str) -> str:
-    """A message may quote names that came with the record."""
+    """Escape what is not printable, because a message may quote names that came with the record."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 

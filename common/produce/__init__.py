@@ -1,1 +1,1 @@
-"""Files of readings sent to Kafka: read and checked, keyed by the table's key, paced, delivered or reported."""
+"""Send files of readings to Kafka: check them, key each by the table's key, pace, and deliver or report them."""

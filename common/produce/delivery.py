@@ -1,4 +1,4 @@
-"""Sending to Kafka so that every record is confirmed by all replicas, once, or reported as not confirmed."""
+"""Send to Kafka so that every record is confirmed by all replicas, once, or reported as not confirmed."""
 
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -19,7 +19,7 @@ OnDelivery = Callable[[KafkaError | None, Message], None]
 
 
 class Sender(Protocol):
-    """What is used of confluent_kafka's Producer."""
+    """The part of confluent_kafka's Producer that is used here."""
 
     def produce(self, topic: str, *, key: bytes, value: bytes, on_delivery: OnDelivery) -> None: ...
     def poll(self, timeout: float) -> int: ...
@@ -27,7 +27,7 @@ class Sender(Protocol):
 
 
 def new_producer(brokers: str, access: Access = OPEN) -> Producer:
-    """Idempotent: a retry after a lost answer does not double a record or turn two of them around."""
+    """Build an idempotent producer: a retry after a lost answer neither doubles a record nor reorders two."""
     return Producer(
         {
             **access.librdkafka,
@@ -35,7 +35,7 @@ def new_producer(brokers: str, access: Access = OPEN) -> Producer:
             "enable.idempotence": True,
             "acks": "all",
             "message.timeout.ms": int(MESSAGE_TIMEOUT_SECONDS * 1000),
-            # What it would print on stderr reaches us as a delivery's error.
+            # What it would print on stderr reaches us as the error of a delivery.
             "log_level": 0,
         }
     )
@@ -52,8 +52,10 @@ class Delivery:
         self.first_failure: str | None = None
 
     def send(self, records: Iterable[Record], pace: Pace, report: Callable[[int], None]) -> int:
-        """Send all, stop at the first failure; returns how many are confirmed, which is all or an error. A signal ends
-        it when what was handed over is confirmed."""
+        """Send all records and return how many are confirmed: all of them, or it is an error.
+
+        The first failure stops it. A signal stops it when everything that was handed over is confirmed.
+        """
         with stop.deferred():
             for position, record in enumerate(records):
                 pace.wait_for(position)
@@ -65,12 +67,12 @@ class Delivery:
             self._sender.flush(FLUSH_SECONDS)
             confirmed = self._all_confirmed()
         if stop.requested():
-            told = f"after {confirmed} confirmed records"
-            raise stop.Stopped(stop.stopped().by, told, "send again: the merge takes a record twice without harm")
+            when = f"after {confirmed} confirmed records"
+            raise stop.Stopped(stop.stopped().by, when, "send again: the merge takes a record twice without harm")
         return confirmed
 
     def _hand_over(self, record: Record) -> None:
-        """A full queue is waited for: either it empties, or its records time out and count as failures."""
+        """Wait while the queue is full: either it empties, or its records time out and count as failures."""
         while self.first_failure is None:
             try:
                 self._sender.produce(self._topic, key=record.key, value=record.value, on_delivery=self._on_delivery)

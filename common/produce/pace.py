@@ -1,4 +1,4 @@
-"""Pacing by a schedule that is fixed at the start: a late record does not make all after it late."""
+"""Pace by a schedule that is fixed at the start, so that a late record does not delay all after it."""
 
 import math
 import time
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from common import stop
 from common.errors import UsageError
 
-# librdkafka counts in whole milliseconds: a shorter pause would be none, and the wait a busy one.
+# librdkafka counts in whole milliseconds. A shorter pause would be none, and the wait a busy loop.
 SHORTEST_PAUSE = 0.001
-# A longer one would keep a signal waiting.
+# A longer pause would keep a signal waiting.
 LONGEST_PAUSE = 0.5
 
 

@@ -1,4 +1,4 @@
-"""How far the sending is: a bar where someone looks on, else a line on stderr now and then."""
+"""Show the progress of sending: a bar on a terminal, else a line on stderr every few seconds."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ Report = Callable[[int], None]
 
 @contextmanager
 def progress(total: int, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> Iterator[Report]:
-    """A function to call with the number of records sent so far, as often as one likes."""
+    """Give a function to call with the number of records sent so far, as often as one likes."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield at_most_every(LINE_SECONDS, lambda done: print(f"{done:,} of {total:,} records", file=stream), clock)
@@ -28,7 +28,7 @@ def progress(total: int, stream: TextIO | None = None, clock: Callable[[], float
 
 
 def at_most_every(seconds: float, report: Report, clock: Callable[[], float], *, always: int | None = None) -> Report:
-    """Drop what comes too soon after the last report, but never the report of `always`."""
+    """Drop a report that comes too soon after the last one, but never the report of `always`."""
     last = clock()
 
     def report_rarely(done: int) -> None:

@@ -1,4 +1,4 @@
-"""Readings joined with their locations, as the bytes that Kafka gets. A bad line stops all before a byte is sent."""
+"""Join readings with their locations, into the bytes for Kafka. A bad line stops it before a byte is sent."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ def _in_calendar(time: str) -> str:
 
 
 class Line(BaseModel):
-    """One line of a file; further fields are another program's business."""
+    """One line of a file. Fields that are not declared are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -46,14 +46,14 @@ L = TypeVar("L", bound=Line)
 
 @dataclass(frozen=True)
 class Weather:
-    """A file of readings that has been read to its end once, of which the first `count` are to be sent."""
+    """A file of readings that was checked to its end. The first `count` readings are to be sent."""
 
     path: Path
     locations: Mapping[int, Location]
     count: int
 
     def records(self) -> Iterator[Record]:
-        """In the file's order, read again rather than kept: the file may be larger than memory."""
+        """Read the records again, in the file's order, because the file may be larger than memory."""
         readings = (reading for _, reading in islice(_lines(self.path, Reading), self.count))
         return (to_record(reading, self.locations[reading.location_id]) for reading in readings)
 
@@ -80,7 +80,7 @@ def read_weather(weather: Path, location_master: Path) -> Weather:
 
 
 def to_record(reading: Reading, location: Location) -> Record:
-    """The key is the table's, so that all versions of a row meet in one partition and stay in order."""
+    """Key a record by the table's key, so that all versions of a row are in one partition and stay in order."""
     key = {"latitude": location.latitude, "longitude": location.longitude, "time": reading.time}
     return Record(_compact(key), _compact({**key, "temperature_2m": reading.temperature_2m}))
 
@@ -99,7 +99,7 @@ def _read_locations(path: Path) -> dict[int, Location]:
 
 
 def _lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
-    """Each line with its number, empty ones left out."""
+    """Parse each line and give it with its number. Empty lines are left out."""
     seen = False
     try:
         with path.open("rb") as file:

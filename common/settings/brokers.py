@@ -1,4 +1,4 @@
-"""The addresses of Kafka brokers, as people write them and as the clients want them."""
+"""Read addresses of Kafka brokers as people write them, and write them as Kafka's clients want them."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
 def bootstrap(text: str) -> str:
-    """Every broker of a comma list with its port: a bare host means 9092, IPv6 stands in brackets."""
+    """Give every broker of a comma list its port: a bare host means 9092, an IPv6 address is in brackets."""
     return ",".join(_broker(address.strip()) for address in text.split(","))
 
 

@@ -1,6 +1,6 @@
-"""The tables of docs/pipeline-file.md, made from the models; `make docs` writes them anew.
+"""Make the tables of docs/pipeline-file.md from the models; `make docs` writes them anew.
 
-What a key means, and an example of it, is the text below the key in its model.
+The meaning of a key, and an example of it, is the text below the key in its model.
 """
 
 import ast
@@ -24,7 +24,7 @@ from common.settings.secrets import reference
 
 DOCUMENT = "docs/pipeline-file.md"
 GENERATED = re.compile(r"(<!-- made from the models: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-# What a text must be, by the function that checks it.
+# What a text has to be, by the function that checks it.
 CHECKED = {
     identifier: "name",
     kind: "[type](#types-of-columns)",
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def regenerated(text: str) -> str:
-    """The document with its generated parts made anew; the rest stays as it is written."""
+    """Make the generated parts of the document anew; the rest stays as it is written."""
     parts: dict[str, Callable[[], str]] = {"keys": key_tables, "types": type_table, "example": whole_file}
     return GENERATED.sub(lambda match: f"{match[1]}\n{parts[match[2]]()}\n\n{match[3]}", text)
 
@@ -61,12 +61,12 @@ def key_tables() -> str:
 
 
 def in_order() -> list[tuple[str, type[Section]]]:
-    """What every file has comes first; how a cluster or a registry lets us in is for those who need it."""
+    """List the sections that every file has first, and access to a cluster or a registry last: few files need it."""
     return sorted(sections(), key=lambda each: each[0] in ACCESS)
 
 
 def sections(model: type[Section] = Pipeline, path: str = "") -> Iterator[tuple[str, type[Section]]]:
-    """Every table of a file with its model, by the header that it has there, outer ones first."""
+    """List every table of a file by its header, with its model, outer tables first."""
     for key in keys_of(model):
         inner = section_of(key.field)
         if inner is None:
@@ -77,7 +77,7 @@ def sections(model: type[Section] = Pipeline, path: str = "") -> Iterator[tuple[
 
 
 def section_of(field: FieldInfo) -> type[Section] | None:
-    """The model of a key whose value is a table, or a list of tables."""
+    """Return the model of a key whose value is a table or a list of tables, else None."""
     candidates = [field.annotation, *get_args(field.annotation)]
     return next((each for each in candidates if isinstance(each, type) and issubclass(each, Section)), None)
 
@@ -90,19 +90,19 @@ def keys_of(model: type[Section]) -> list[Key]:
 
 
 def texts_below(model: type[Section]) -> dict[str, str]:
-    """The text that stands below each key in the model's source."""
+    """Read the text below each key in the model's source."""
     (body,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(body, ast.ClassDef)  # noqa: S101  it is the source of a class
-    found = {}
+    texts = {}
     for declared, below in zip(body.body, body.body[1:], strict=False):
         is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
         if isinstance(declared, ast.AnnAssign) and isinstance(declared.target, ast.Name) and is_text:
-            found[declared.target.id] = inspect.cleandoc(below.value.value)  # type: ignore[attr-defined]
-    if missing := sorted(set(model.model_fields) - set(found)):
+            texts[declared.target.id] = inspect.cleandoc(below.value.value)  # type: ignore[attr-defined]
+    if missing := sorted(set(model.model_fields) - set(texts)):
         raise LookupError(
             f"{model.__name__}.{missing[0]}: say below the key what it means, and Example: {missing[0]} = …"
         )
-    return found
+    return texts
 
 
 def divided(text: str) -> tuple[str, str | None]:
@@ -113,7 +113,7 @@ def divided(text: str) -> tuple[str, str | None]:
 def key_table(header: str, model: type[Section]) -> str:
     about = " ".join(inspect.cleandoc(model.__doc__ or "").split())
     rows = [
-        f"| `{key.name}` | {spoken(key.field)} | {default(key.field)} | {key.meaning} | {shown(key.example)} |"
+        f"| `{key.name}` | {describe_type(key.field)} | {default(key.field)} | {key.meaning} | {shown(key.example)} |"
         for key in keys_of(model)
         if section_of(key.field) is None
     ]
@@ -144,29 +144,29 @@ def default(field: FieldInfo) -> str:
     return f"`{json.dumps(value)}`"
 
 
-def spoken(field: FieldInfo) -> str:
-    """The type of a key in words, with the bounds of a number."""
-    said = spoken_type(Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation)
+def describe_type(field: FieldInfo) -> str:
+    """Describe the type of a key in words, with the bounds of a number."""
+    text = describe_annotation(Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation)
     bounds = {name: getattr(each, name) for each in field.metadata for name in ("ge", "le") if hasattr(each, name)}
     if "le" in bounds:
-        return f"{said} from {bounds['ge']} to {bounds['le']}"
-    return f"{said}, at least {bounds['ge']}" if "ge" in bounds else said
+        return f"{text} from {bounds['ge']} to {bounds['le']}"
+    return f"{text}, at least {bounds['ge']}" if "ge" in bounds else text
 
 
-def spoken_type(annotation: Any) -> str:
+def describe_annotation(annotation: Any) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         checked = [CHECKED[each.func] for each in arguments[1:] if getattr(each, "func", None) in CHECKED]
-        return checked[0] if checked else spoken_type(arguments[0])
+        return checked[0] if checked else describe_annotation(arguments[0])
     if origin is Literal:
         return ", ".join(f'`"{each}"`' for each in arguments)
     if origin is list:
-        return "list of columns" if arguments[0] is Column else f"list of {spoken_type(arguments[0])}"
+        return "list of columns" if arguments[0] is Column else f"list of {describe_annotation(arguments[0])}"
     if origin is dict:
-        name = "column" if arguments[0] is Column else spoken_type(arguments[0])
-        return f"table: {name} = {spoken_type(arguments[1])}"
+        name = "column" if arguments[0] is Column else describe_annotation(arguments[0])
+        return f"table: {name} = {describe_annotation(arguments[1])}"
     if arguments:
-        return spoken_type(arguments[0])  # X | None
+        return describe_annotation(arguments[0])  # X | None
     return PLAIN[annotation]
 
 
@@ -176,7 +176,7 @@ def type_table() -> str:
 
 
 def whole_file() -> str:
-    """A file with every key, from the examples."""
+    """Write a file with every key, from the examples."""
     parts = [section_text(header, model) for header, model in in_order()]
     return "\n".join(["```toml", "\n\n".join(part for part in parts if part), "```"])
 

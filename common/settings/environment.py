@@ -5,13 +5,13 @@ from pathlib import Path
 
 
 def home() -> Path:
-    """The project's folder: submit/ says it, because inside --py-files a module's own path says nothing."""
+    """Return the project's folder. submit/ sets it, because inside --py-files a module's own path says nothing."""
     named = os.environ.get("ALLUVIUM_HOME")
     return Path(named) if named else Path(__file__).resolve().parent.parent.parent
 
 
 def given_environment() -> str | None:
-    """The environment that the command line named with --env: submit/ keeps it, a job does not see that option."""
+    """Return the environment that --env named. submit/ passes it on, because a job does not see that option."""
     return os.environ.get("ALLUVIUM_GIVEN_ENV") or None
 
 
@@ -24,12 +24,12 @@ def pipelines_dir() -> Path:
 
 
 def run_id() -> str:
-    """One id in every line of a run, Python's and the JVM's: submit/ sets it."""
+    """Return the id that is in every log line of a run, Python's and the JVM's. submit/ sets it."""
     return os.environ.get("ALLUVIUM_RUN_ID") or f"run-{os.getpid()}"
 
 
 def launched_by_spark_submit() -> bool:
-    """The JVM is there first, and says where it listens."""
+    """True where spark-submit started this process: its JVM runs already, and has set the port that it listens on."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -47,10 +47,10 @@ def fault_file() -> Path:
 
 
 def registry_url() -> str | None:
-    """Another registry than the pipeline's file names, where services stand on other ports than usual."""
+    """Return the registry to use instead of the one in the pipeline's file, for services on other ports than usual."""
     return os.environ.get("ALLUVIUM_REGISTRY_URL")
 
 
 def variable(name: str) -> str | None:
-    """A variable that a pipeline file names: where a secret is kept."""
+    """Read a variable that a pipeline file names, which holds a secret."""
     return os.environ.get(name)

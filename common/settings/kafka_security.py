@@ -1,6 +1,6 @@
-"""How a cluster lets us in: the settings of [source.kafka], as each of the two clients wants them.
+"""Access to a secured cluster: the settings of [source.kafka], as each of the two clients wants them.
 
-Files are read here and go as text: an executor on another machine does not have them.
+Files are read here and passed on as text, because an executor on another machine does not have them.
 """
 
 import re
@@ -25,7 +25,7 @@ PRIVATE_KEY = re.compile(r"-----BEGIN (ENCRYPTED )?PRIVATE KEY-----")
 
 @dataclass(frozen=True)
 class Access:
-    """Options of librdkafka and of Spark's source. They hold secrets in the clear, so no repr shows them."""
+    """Options of librdkafka and of Spark's source. They hold secrets in plain text, so no repr shows them."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str | None = None
@@ -42,7 +42,7 @@ OPEN = Access()
 
 
 def access(kafka: Kafka | None) -> Access:
-    """Everything revealed and read; what is missing is an error before a client is built."""
+    """Resolve every secret and read every file. A missing one is an error before a client is built."""
     if kafka is None:
         return OPEN
     librdkafka: dict[str, str] = {"security.protocol": kafka.security_protocol}
@@ -76,13 +76,13 @@ def sasl(kafka: Kafka) -> Options:
 
 
 def in_quotes(text: str) -> str:
-    """As JAAS reads it: a quote or a backslash of a password must not end or change it."""
+    """Quote a text for JAAS: a quote or a backslash in a password must not end or change it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def trusted(kafka: Kafka) -> Options:
-    """Without ssl_ca each client trusts what its own platform trusts."""
+    """Return the options for `ssl_ca`; without it each client trusts what its own platform trusts."""
     if kafka.ssl_ca is None:
         return {}, {}
     authorities = pem(kafka.ssl_ca, "ssl_ca")
@@ -93,7 +93,7 @@ def trusted(kafka: Kafka) -> Options:
 
 
 def presented(kafka: Kafka) -> Options:
-    """What a cluster that asks for a client's certificate gets to see."""
+    """Return the options for our certificate, for a cluster that asks for one."""
     if kafka.ssl_certificate is None or kafka.ssl_key is None:
         return {}, {}
     chain, key = pem(kafka.ssl_certificate, "ssl_certificate"), reveal(kafka.ssl_key)
@@ -109,7 +109,7 @@ def presented(kafka: Kafka) -> Options:
 
 
 def conversion(named: str) -> str:
-    """How to make a PKCS#8 key of another one, without a password, readable by its owner only."""
+    """Return the command that makes a PKCS#8 key of another one, without a password and for its owner only."""
     kind, _, where = named.partition(":")
     key = str(home() / where) if kind == "file" else "KEY_FILE"
     command = shlex.join(["openssl", "pkcs8", "-topk8", "-nocrypt", "-in", key, "-out", f"{key}.pkcs8"])

@@ -35,7 +35,7 @@ KINDS = {
         "12.5",
         "exactly that number: at most `p` digits, of them `s` after the point, and `p` at most 38",
     ),
-    "array<KIND>": ("[1, null]", "values of one type, each judged as a column of it would be"),
+    "array<KIND>": ("[1, null]", "values of one type, each validated as a column of it would be"),
     "map<string,KIND>": ('{"a": 1}', "an object of which every member has one type"),
     "struct<name:KIND,...>": ('{"city": "Oslo"}', "the declared members of an object; others are ignored"),
     "variant": ('{"any": [1]}', "any value, as Spark's VARIANT: what it means, not how it was written"),
@@ -45,7 +45,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Plain:
-    """One value; `json` and `variant` too, because nothing inside of them is declared."""
+    """One value. `json` and `variant` count too, because nothing inside of them is declared."""
 
     name: str
 
@@ -90,9 +90,9 @@ Kind = Plain | Array | Map | Struct
 def parse_kind(text: str) -> Kind:
     """Read a kind as a pipeline file writes it; a ValueError says in one line what is wrong."""
     parser = Parser(text)
-    found = parser.kind(level=0)
+    kind = parser.kind(level=0)
     parser.refuse_rest()
-    return found
+    return kind
 
 
 def is_kind(text: str) -> bool:
@@ -105,8 +105,14 @@ def is_kind(text: str) -> bool:
 
 def is_plain(text: str) -> bool:
     """True where a column of this kind holds one comparable value, and may be a key or order events."""
-    found = parse_kind(text)
-    return isinstance(found, Plain) and found.name not in {JSON, VARIANT}
+    kind = parse_kind(text)
+    return isinstance(kind, Plain) and kind.name not in {JSON, VARIANT}
+
+
+def precision_and_scale(decimal: str) -> tuple[int, int]:
+    """Read `decimal(p,s)`."""
+    precision, scale = re.findall(r"\d+", decimal)
+    return int(precision), int(scale)
 
 
 def sql_type(text: str) -> str:
@@ -149,30 +155,30 @@ class Parser:
     def _nested(self, word: str, level: int) -> Kind:
         self._expect("<")
         if word == "array":
-            found: Kind = Array(self.kind(level))
+            kind: Kind = Array(self.kind(level))
         elif word == "map":
             if self._next() != "string":
                 raise ValueError(f"'{self._text}': the keys of a map are string: map<string,...>")
             self._expect(",")
-            found = Map(self.kind(level))
+            kind = Map(self.kind(level))
         else:
-            found = Struct(self._fields(level))
+            kind = Struct(self._fields(level))
         self._expect(">")
-        return found
+        return kind
 
     def _fields(self, level: int) -> tuple[tuple[str, Kind], ...]:
-        found: dict[str, tuple[str, Kind]] = {}
+        fields: dict[str, tuple[str, Kind]] = {}
         while True:
             name = self._next()
             if IDENTIFIER.fullmatch(name) is None:
                 raise ValueError(f"'{self._text}': a member is named with letters, digits and underscores")
             # Spark ignores their case.
-            if name.lower() in found:
+            if name.lower() in fields:
                 raise ValueError(f"'{self._text}': member '{name}' is declared twice")
             self._expect(":")
-            found[name.lower()] = name, self.kind(level)
+            fields[name.lower()] = name, self.kind(level)
             if not self._skip(","):
-                return tuple(found.values())
+                return tuple(fields.values())
 
     def _expect(self, sign: str) -> None:
         if not self._skip(sign):
@@ -186,7 +192,7 @@ class Parser:
         return False
 
     def _next(self) -> str:
-        """The next word or sign; an empty text at the end."""
+        """Read the next word or sign; an empty text at the end."""
         match = TOKEN.match(self._text, self._place)
         if match is None:
             if self._place < len(self._text):
@@ -201,5 +207,5 @@ class Parser:
 
 
 def is_decimal(word: str) -> bool:
-    found = DECIMAL.fullmatch(word)
-    return found is not None and 1 <= int(found[1]) <= MOST_DIGITS and int(found[2]) <= int(found[1])
+    match = DECIMAL.fullmatch(word)
+    return match is not None and 1 <= int(match[1]) <= MOST_DIGITS and int(match[2]) <= int(match[1])

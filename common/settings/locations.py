@@ -1,4 +1,4 @@
-"""Where a table or an input lies: a local path, a file: URI, or a URI of another file system."""
+"""The place of a table or an input: a local path, a file: URI, or a URI of another file system."""
 
 import shlex
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ GENERATOR = (".venv/bin/python", "-m", "datasets.temperatures")
 
 @dataclass(frozen=True)
 class Location:
-    """`uri` is what Spark gets; `local` is there when the location is on this machine."""
+    """A place as Spark gets it, `uri`, and as a path of this machine, `local`, if it is one."""
 
     uri: str
     local: Path | None
@@ -24,7 +24,7 @@ class Location:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of its folder."""
         return self.uri.rpartition("/")[2]
 
 
@@ -37,14 +37,14 @@ def location(text: str) -> Location:
     return Location(text.rstrip("/"), None)
 
 
-def beside(table: Location, suffix: str) -> Location:
-    """A table that stands beside another one and bears its name: TABLE_quarantine, for example."""
+def side_table(table: Location, suffix: str) -> Location:
+    """Return the place of a side table, which is named after its table: TABLE_quarantine, for example."""
     local = None if table.local is None else table.local.with_name(f"{table.local.name}{suffix}")
     return Location(f"{table.uri}{suffix}", local)
 
 
 def require_parquet(folder: Location) -> None:
-    """Say what is wrong with an input before Spark starts; remote inputs are Spark's to refuse."""
+    """Refuse a wrong local input before Spark starts. Spark itself refuses a remote one."""
     if folder.local is None:
         return
     if not folder.local.is_dir():
@@ -58,7 +58,7 @@ def require_parquet(folder: Location) -> None:
 
 
 def is_delta_table(table: Location) -> bool:
-    """What this machine can see without Spark: a commit, since a load that failed may leave an empty log behind."""
+    """True where this machine sees a commit, without Spark. A failed load may leave an empty log behind."""
     return table.local is not None and next((table.local / "_delta_log").glob("*.json"), None) is not None
 
 
@@ -77,7 +77,7 @@ def require_delta_table(table: Location) -> None:
 
 
 def foreign_files(folder: Path) -> list[str]:
-    """What lies where a table is to be made. A lock that a job left behind does not count."""
+    """List the files where a table is to be made. A lock that a job left behind does not count."""
     if not folder.is_dir():
         return [folder.name] if folder.exists() else []
     return [entry.name for entry in folder.iterdir() if entry.name != "_alluvium"]

@@ -1,4 +1,4 @@
-"""Files that name keys, or show parts of records: for their owner alone, whatever the umask.
+"""Files that name keys or show parts of records. Only their owner may read them, whatever the umask.
 
 Logs and run reports are such files. Tables are not: their files get the umask of whoever runs the job.
 """
@@ -12,7 +12,9 @@ FILE_MODE = 0o600
 
 
 def open_private(path: str | Path, mode: Literal["w", "a"]) -> TextIO:
-    """A file to write anew, or to append to. One that is there already keeps its permissions: an operator may have
-    changed them on purpose."""
+    """Open a file to write anew or to append to.
+
+    A file that exists keeps its permissions, because an operator may have changed them on purpose.
+    """
     how = os.O_APPEND if mode == "a" else os.O_TRUNC
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | how, FILE_MODE), mode, encoding="utf-8")

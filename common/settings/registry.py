@@ -1,4 +1,4 @@
-"""Where a pipeline's Avro schemas are: the section [source.registry]."""
+"""The section [source.registry]: where a pipeline's Avro schemas are."""
 
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ def addresses(text: str) -> str:
 
 
 def address(text: str) -> str:
-    """An address without credentials: they would stand in a file, and in every message that names the registry."""
+    """Refuse an address with credentials: they would be in a file, and in every message that names the registry."""
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("a registry is named as http://HOST:PORT/PATH or https://HOST:PORT/PATH")

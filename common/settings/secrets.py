@@ -12,7 +12,7 @@ REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
 
 
 def reference(text: str) -> str:
-    """What may stand in a file. The refusal does not repeat the text, which may be the secret itself."""
+    """Refuse everything but a reference. The message does not repeat the text, which may be the secret itself."""
     if REFERENCE.fullmatch(text) is None:
         raise ValueError(
             "a secret does not stand in a pipeline file; keep it elsewhere and write env:NAME or file:PATH"
@@ -21,7 +21,7 @@ def reference(text: str) -> str:
 
 
 def reveal(named: str) -> str:
-    """The secret behind a reference, without the line break that an editor leaves at its end."""
+    """Read the secret behind a reference, without the line break that an editor leaves at its end."""
     kind, _, where = named.partition(":")
     text = from_environment(where) if kind == "env" else from_file(home() / where)
     secret = text.rstrip("\r\n")
@@ -38,7 +38,7 @@ def from_environment(name: str) -> str:
 
 
 def from_file(path: Path) -> str:
-    """Of a file that only its owner can read: others on this machine must not have the secret either."""
+    """Read a file, and refuse one that others than its owner can read: they must not have the secret."""
     try:
         if stat.S_IMODE(path.stat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
             raise ConfigurationError(
@@ -50,5 +50,5 @@ def from_file(path: Path) -> str:
             f"cannot read the secret file {path} ({error.strerror})", "correct its path or owner"
         ) from error
     except UnicodeDecodeError:
-        # Without its cause: that would carry the file's bytes into the log.
+        # Without its cause, which would carry the file's bytes into the log.
         raise ConfigurationError(f"the secret file {path} is not UTF-8 text", "write the secret as text") from None

@@ -13,7 +13,7 @@ from common.spark.validate.disposition import is_late
 
 
 def count_dispositions(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """One row for each partition of the topic, as `tally_from` reads it. The rows are materialized already."""
+    """Count the dispositions by partition of the topic, for `tally_from`. The rows are materialized already."""
     return rows.groupBy(F.col(f"{RECORD}.partition").alias("partition")).agg(*counts(pipeline))
 
 
@@ -31,8 +31,11 @@ def counts(pipeline: Pipeline) -> tuple[Column, ...]:
 
 
 def wrong_disposition(pipeline: Pipeline) -> Column:
-    """True for a row that was turned away without a reason, let pass in spite of one or without a key, or that is late
-    or in time against its own time."""
+    """True for a row whose disposition contradicts the row itself.
+
+    It was turned away without a reason, or let pass in spite of one or without a key, or it is late or in time
+    against its own time.
+    """
     has_reason, disposition = F.col(REASON).isNotNull(), F.col(DISPOSITION)
     no_key = reduce(or_, (F.col(key).isNull() for key in pipeline.target.keys))
     return (

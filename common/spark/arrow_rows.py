@@ -1,4 +1,4 @@
-"""Which rows of Spark the driver can hold as Arrow."""
+"""Decide which rows the driver can collect as Arrow."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from common.rules.compare import arrow_type
 def can_collect(schema: T.StructType, compared: Iterable[str]) -> bool:
     """True where Arrow can hold such rows, and rules/ can compare these columns of them as Spark does."""
     if has_variant(schema):
-        # Spark gives it to Arrow, and does not take it back.
+        # Spark writes a VARIANT to Arrow, and does not read it back.
         return False
     try:
         to_arrow_schema(schema)

@@ -16,25 +16,25 @@ from common.spark.validate.unfit import unfit_values
 
 
 def classify(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
-    """Decode and validate records: each with its event, and with the disposition that it has by itself."""
+    """Decode and validate records. Each gets its event, and the disposition that it has by itself."""
     return validate(decode(records, pipeline, decoder), pipeline, decoder)
 
 
 def decode(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
-    """Add the event's own columns and the derived ones. The rows hold their record, and perhaps more."""
+    """Add the event's own columns and the derived ones. The rows have their record, and perhaps more columns."""
     lent = with_key_as_value(records) if pipeline.deletes else records
     return with_derived(decoder.with_event(lent), pipeline)
 
 
 def validate(events: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
-    """Add a disposition, and a reason where an event cannot be had or is refused."""
-    found = rejections(pipeline, decoder, derived_rejections(events, pipeline))
-    judged = with_reason(events, found).drop(REJECTION, *decoder.temporary_columns())
-    return with_disposition(as_sent(judged) if pipeline.deletes else judged, pipeline)
+    """Add a disposition, and a reason where a record could not be decoded or its event is refused."""
+    conditions = rejections(pipeline, decoder, derived_rejections(events, pipeline))
+    validated = with_reason(events, conditions).drop(REJECTION, *decoder.temporary_columns())
+    return with_disposition(as_sent(validated) if pipeline.deletes else validated, pipeline)
 
 
 def derived_rejections(events: DataFrame, pipeline: Pipeline) -> list[Rejection]:
-    """Reject what a derived column must not become. Its type is known here, and not in the pipeline file."""
+    """Reject unreadable values of derived columns. Their types are known here, and not in the pipeline file."""
     derived = pipeline.target.derived
     if not derived:
         return []
@@ -51,7 +51,7 @@ def rejections(pipeline: Pipeline, decoder: Decoder, of_derived: Sequence[Reject
 
 
 def with_derived(events: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Add the derived columns, from canonical keys, and canonical where they are keys themselves."""
+    """Add the derived columns, computed from canonical keys. A derived column that is a key is made canonical too."""
     keys, derived = pipeline.target.keys, pipeline.target.derived
     keyed = with_canonical_keys(events, [key for key in keys if key not in derived])
     complete = keyed.withColumns({name: sql_column(sql) for name, sql in derived.items()})

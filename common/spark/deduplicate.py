@@ -12,7 +12,10 @@ from common.settings.pipeline import Pipeline
 
 
 def deduplicate(classified: DataFrame, pipeline: Pipeline, newest: Sequence[Column] = ()) -> DataFrame:
-    """`newest` goes before the ordering, for rows that come from more than one reading of a topic."""
+    """Set the disposition `folded` on all but the newest event of each key.
+
+    `newest` goes before the ordering, for rows that come from more than one reading of a topic.
+    """
     column = deduplicated_column(pipeline, newest) if newest else cached_column(pipeline)
     return classified.withColumn(DISPOSITION, column)
 

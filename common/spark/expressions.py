@@ -1,4 +1,4 @@
-"""The SQL that a pipeline's owner writes, tried on no rows before any are read."""
+"""Check the SQL in a pipeline's file, on a DataFrame without rows, before any record is read."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from common.spark.validate.disposition import event_time, is_late, pipeline_reje
 
 
 def check_expressions(spark: SparkSession, pipeline: Pipeline) -> None:
-    """It must mean something to Spark, and the same whenever it is asked."""
+    """Refuse SQL that Spark cannot analyse, or that gives another value at each run."""
     nothing = spark.createDataFrame([], f"{RECORD} {RECORD_DDL}, {DELETED} boolean, {pipeline.source.ddl}")
     try:
         events = with_derived(nothing, pipeline)
@@ -47,7 +47,7 @@ def refuse_first_wrong(nothing: DataFrame, pipeline: Pipeline) -> None:
     before: dict[str, str] = {}
     for name, sql in pipeline.target.derived.items():
         before[name] = sql
-        # Together with those before it, which it may use.
+        # Together with the columns before it, which it may use.
         with named(pipeline, f"target.derived.{name}", sql):
             nothing.withColumns({each: F.expr(text) for each, text in before.items()})
     events = with_derived(nothing, pipeline)
@@ -63,7 +63,7 @@ def refuse_first_wrong(nothing: DataFrame, pipeline: Pipeline) -> None:
 
 @contextmanager
 def named(pipeline: Pipeline, place: str, sql: str) -> Iterator[None]:
-    """Say where in the file an expression stands that Spark refuses, and why in Spark's own words."""
+    """Name the place in the file of an expression that Spark refuses, with Spark's own reason."""
     try:
         yield
     except (AnalysisException, ParseException) as error:
@@ -73,12 +73,12 @@ def named(pipeline: Pipeline, place: str, sql: str) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """The sentence in which Spark says what is wrong, without its codes and the plan."""
+    """Return the sentence in which Spark says what is wrong, without its codes and the plan."""
     return re.sub(r"^\[[A-Z_.0-9]+\] |\.? SQLSTATE: .*$", "", first_line(error))
 
 
 def expressions(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
-    """Where each stands in the file, and its text."""
+    """Yield the place of each expression in the file, and its SQL."""
     for name, sql in pipeline.target.derived.items():
         yield f"target.derived.{name}", sql
     for rule in pipeline.quality.rules:
@@ -86,7 +86,10 @@ def expressions(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
 
 
 def is_repeatable(rows: DataFrame, sql: str) -> bool:
-    """Spark calls rand() and uuid() not deterministic; now() is a constant to it, of a family with its own mark."""
+    """True where an expression gives the same value at each run.
+
+    Spark marks rand() and uuid() as not deterministic. now() is a constant to Spark, and has the pattern CURRENT_LIKE.
+    """
     clock = java(rows.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
     analyzed = java_frame(rows.select(F.expr(sql))).queryExecution().analyzed().expressions().head()
     return bool(analyzed.deterministic()) and not analyzed.containsPattern(clock)

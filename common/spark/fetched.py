@@ -1,4 +1,4 @@
-"""A few records as rows, in the form that Spark's own source of Kafka gives them."""
+"""Turn a few fetched records into rows, in the form of Spark's own Kafka source."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
 
 
 def fetched_dataframe(spark: SparkSession, topic: TopicClient, planned: Plan, limits: Limits) -> DataFrame | None:
-    """The planned records, as long as the driver has room for them; None where Spark has to read them."""
+    """Fetch the planned records on the driver; None where they are too large for it and Spark has to read them."""
     records = topic.fetcher.fetch(planned, limits)
     if records is None:
         return None
@@ -38,7 +38,7 @@ def fetched_dataframe(spark: SparkSession, topic: TopicClient, planned: Plan, li
 
 
 def rows_of(spark: SparkSession, records: Sequence[Record]) -> DataFrame:
-    # By rows, not by `zip(*records)`: that has no column at all where there is no record.
+    # Not by `zip(*records)`, which gives no column at all where there is no record.
     within_reach = [in_reach(record) for record in records]
     columns = [[record[number] for record in within_reach] for number in range(len(SCHEMA))]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
@@ -46,7 +46,7 @@ def rows_of(spark: SparkSession, records: Sequence[Record]) -> DataFrame:
 
 
 def in_reach(record: Record) -> Record:
-    """The record, with the nearest time that Spark can hold."""
+    """Return the record with the nearest time that Spark can hold."""
     if not is_out_of_reach(record.milliseconds):
         return record
     log.warning(

@@ -8,7 +8,7 @@ from common.rules.gaps import Gaps, Ranges
 
 
 def find_gaps(rows: DataFrame, ranges: Ranges) -> Gaps:
-    """The missing offsets of all these partitions, by one query."""
+    """Find the missing offsets of all these partitions by one query."""
     edges = [(partition, edge) for partition, (first, after) in ranges.items() for edge in (first - 1, after)]
     bounds = rows.sparkSession.createDataFrame(edges, "partition int, offset bigint")
     read = rows.select(f"{RECORD}.partition", f"{RECORD}.offset").where(F.col("partition").isin(*ranges))

@@ -1,6 +1,6 @@
-"""Java and Scala from Python: the only module that knows PySpark's private handles.
+"""Use Java and Scala from Python. This is the only module that knows PySpark's private handles.
 
-A batch makes thousands of calls, and each is a message to the JVM: so there are as few as possible.
+A batch makes thousands of calls, and each is a message to the JVM. So these functions make as few as possible.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 
 
 def java(spark: SparkSession, name: str) -> Any:
-    """A class by its whole name. `_jvm.java.util.ArrayList` would ask the JVM for each part of it."""
+    """Return a class by its whole name. `_jvm.java.util.ArrayList` would ask the JVM for each part of the name."""
     return cached_class(spark._jvm, name)
 
 
@@ -25,48 +25,50 @@ def cached_class(jvm: Any, name: str) -> Any:
 
 
 def java_session(spark: SparkSession) -> Any:
-    """The session of the JVM."""
+    """Return the JVM's SparkSession."""
     return spark._jsparkSession
 
 
 def java_frame(rows: DataFrame) -> Any:
-    """The Dataset of the JVM."""
+    """Return the JVM's Dataset."""
     return cast("Any", rows)._jdf
 
 
 def spark_context(spark: SparkSession) -> Any:
-    """The SparkContext of the JVM."""
+    """Return the JVM's SparkContext."""
     return spark.sparkContext._jsc.sc()
 
 
 def hadoop_conf(spark: SparkSession) -> Any:
-    """The settings of Hadoop's file systems, as this session has them."""
+    """Return the Hadoop configuration of this session, which has the settings of file systems."""
     return spark._jsparkSession.sessionState().newHadoopConf()
 
 
 def delta_log(spark: SparkSession, path: str) -> Any:
-    """Delta's own handle on a table's log, of which it keeps one for each table."""
+    """Return Delta's own DeltaLog of a table. Delta keeps one for each table."""
     return java(spark, "org.apache.spark.sql.delta.DeltaLog").forTable(spark._jsparkSession, path)
 
 
 def delta_snapshot(spark: SparkSession, path: str) -> Any:
-    """The newest state of a table, after a look at its log."""
-    found = java(spark, "org.apache.spark.sql.delta.DeltaLog").forTableWithSnapshot(spark._jsparkSession, path)
-    return found._2()
+    """Return Delta's newest snapshot of a table, after an update from its log."""
+    log_and_snapshot = java(spark, "org.apache.spark.sql.delta.DeltaLog").forTableWithSnapshot(
+        spark._jsparkSession, path
+    )
+    return log_and_snapshot._2()
 
 
 def java_observation(observation: Observation) -> Any:
-    """The Observation of the JVM."""
+    """Return the JVM's Observation."""
     return cast("Any", observation)._jo
 
 
 def java_gateway() -> Any:
-    """py4j's connection to the JVM of this process; None before a session was started."""
+    """Return py4j's connection to the JVM of this process; None before a session was started."""
     return cast("Any", SparkContext._gateway)
 
 
 def gateway_with_callbacks() -> Any:
-    """The connection that the session will use too, started if need be, by which the JVM may call Python."""
+    """Return the connection that the session will use too, and let the JVM call Python by it. Start it if need be."""
     SparkContext._ensure_initialized()
     gateway = java_gateway()
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
@@ -74,7 +76,7 @@ def gateway_with_callbacks() -> Any:
 
 
 def running_jvm() -> Any | None:
-    """The JVM of this process's Spark; None before a session was started."""
+    """Return the JVM of this process's Spark; None before a session was started."""
     context = SparkContext._active_spark_context
     return None if context is None else context._jvm
 
@@ -82,14 +84,14 @@ def running_jvm() -> Any | None:
 def cache_jvm_classes(spark: SparkSession) -> None:
     """Look up once the classes that PySpark asks for in each call of a DataFrame's function.
 
-    Each time the JVM would search all packages that it knows.
+    Otherwise the JVM would search all packages that it knows in each of these calls.
     """
     for name in ("PythonUtils", "functions", "org.apache.spark.sql.functions"):
         setattr(spark._jvm, name, getattr(spark._jvm, name))
 
 
 def java_message(error: Py4JJavaError) -> str:
-    """The first line of a Java error's message."""
+    """Return the first line of a Java error's message."""
     cause = error.java_exception
     return str(cause.getMessage() or cause.toString()).splitlines()[0]
 
@@ -106,15 +108,15 @@ def scala_seq(spark: SparkSession, items: Iterable[Any]) -> Any:
 
 
 def items_of(seq: Any) -> list[Any]:
-    """The items of a Scala sequence, by index: an iteration ends with an exception, which takes long."""
+    """Return the items of a Scala sequence by index, because an iteration ends with an exception, which takes long."""
     return [seq.apply(index) for index in range(seq.size())]
 
 
 def iterated(iterator: Any) -> Iterator[Any]:
-    """The items of a Java iterator, with each Java error as it is.
+    """Yield the items of a Java iterator, and raise each Java error as it is.
 
-    py4j's own `next` takes every error for the end of the iteration, and inside of a generator that becomes a
-    RuntimeError without any cause.
+    py4j's own `next` takes every error for the end of the iteration. Inside of a generator that becomes a RuntimeError
+    without any cause.
     """
     following = JavaMember("next", iterator, iterator._target_id, iterator._gateway_client)
     while iterator.hasNext():

@@ -15,7 +15,7 @@ COMPETES = f"{DISPOSITION} IN ('{MERGE}', '{FOLDED}')"
 
 
 def first_ambiguous_key(rows: DataFrame, pipeline: Pipeline, besides: str = "true") -> DataFrame:
-    """One pass over the keys of the batch; of several ambiguous keys the first."""
+    """Find the first ambiguous key of a batch, in one pass over its keys. `besides` is a further condition."""
     ordering = pipeline.target.ordering
     by_key = rows.where(COMPETES).groupBy(*pipeline.target.keys)
     groups = by_key.agg(*(column.alias(name) for name, column in key_aggregates(ordering).items()))
@@ -42,12 +42,12 @@ def is_ambiguous(ordering: str | None) -> str:
 
 
 def order_value(ordering: str | None) -> Column:
-    """The value that is greatest in the newest row. Inside of one partition the offset is enough."""
+    """Return the column that is greatest in the newest row of a key. Inside of one partition the offset is enough."""
     return F.col(f"{RECORD}.offset" if ordering is None else ordering)
 
 
 def refuse_split_keys(rows: DataFrame, pipeline: Pipeline) -> None:
-    """Refuse keys of two partitions, and nothing else: for rows that are not one batch of a topic."""
+    """Refuse keys of two partitions, and nothing else. It is for rows that are not one batch of a topic."""
     split = first_ambiguous_key(rows, pipeline, "_least < _greatest")
     for row in collect_many({"split": split})["split"]:
         refuse_split(key_of(row, pipeline.target.keys), row, pipeline.target.ordering)

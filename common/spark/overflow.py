@@ -1,6 +1,6 @@
-"""A batch with records whose time Spark cannot hold: its own source of Kafka fails on one of them, and so on all.
+"""Read a batch with records whose time Spark cannot hold: one of them fails Spark's Kafka source, and so the batch.
 
-The driver reads these records, and Spark all others.
+The driver reads these records, and Spark reads all others.
 """
 
 from functools import reduce
@@ -20,31 +20,31 @@ OVERFLOW = "long overflow"
 
 
 def is_overflow(error: Exception) -> bool:
-    """Whether a read failed as it does on such a record: by Java's own words, Spark has none for it."""
+    """True where a read failed on such a record. The message is Java's own, because Spark has none for it."""
     return OVERFLOW in str(error)
 
 
 def read_around(spark: SparkSession, topic: TopicClient, planned: Plan, limits: Limits) -> DataFrame | None:
-    """All rows of the plan; None where every record of it has a time that Spark can hold."""
-    found = unreadable_records(topic, planned, limits)
-    if not found:
+    """Read all rows of the plan; None where every record of it has a time that Spark can hold."""
+    unreadable = unreadable_records(topic, planned, limits)
+    if not unreadable:
         return None
-    plans = plans_around(planned, ((record.partition, record.offset) for record in found))
+    plans = plans_around(planned, ((record.partition, record.offset) for record in unreadable))
     if len(plans) > limits.overflow_ranges:
-        raise refusal(found[0], f"it and {len(found) - 1} like it stand between others", limits)
-    parts = [rows_of(spark, found), *(read_range(spark, topic, each) for each in plans)]
+        raise refusal(unreadable[0], f"it and {len(unreadable) - 1} like it stand between others", limits)
+    parts = [rows_of(spark, unreadable), *(read_range(spark, topic, each) for each in plans)]
     return reduce(DataFrame.union, [part.select(*RECORD_FIELDS) for part in parts])
 
 
 def unreadable_records(topic: TopicClient, planned: Plan, limits: Limits) -> list[Record]:
-    """The records of the plan whose time Spark cannot hold."""
-    found, size = [], 0
+    """Read the records of the plan whose time Spark cannot hold."""
+    records, size = [], 0
     for record in topic.records_out_of_reach(planned):
-        found.append(record)
-        size += len(record.key or b"") + len(record.value or b"")
+        records.append(record)
+        size += record.size
         if size > limits.overflow_bytes:
-            raise refusal(found[0], f"it and others like it have more than {limits.overflow_bytes} bytes", limits)
-    return found
+            raise refusal(records[0], f"it and others like it have more than {limits.overflow_bytes} bytes", limits)
+    return records
 
 
 def refusal(record: Record, reason: str, limits: Limits) -> StateError:

@@ -1,6 +1,6 @@
 """Find the value ranges of a batch that Spark holds, and turn bounds into conditions: rules/pruning.py in SQL."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import and_, or_
@@ -21,13 +21,14 @@ from common.rules.pruning import (
     ValueRanges,
 )
 from common.settings.pipeline import PRUNABLE, Pipeline
+from common.spark.columns import let
 from common.spark.sql_text import quoted
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def prune_condition(bounds: Sequence[PruneBound]) -> Column | None:
-    """All bounds at once, as a condition on the table, which is called `t`. None where nothing bounds the batch."""
+    """Combine all bounds into a condition on the table, which is called `t`; None where nothing bounds the batch."""
     return reduce(and_, map(condition_of, bounds)) if bounds else None
 
 
@@ -43,10 +44,10 @@ def in_range(column: Column, each: Range, kind: str) -> Column:
 
 
 def literal_of(value: Value, kind: str) -> Column:
-    """A value as a literal of its column's own type: a cast would keep Delta from skipping by it.
+    """Write a value as a literal of its column's own type, because a cast would keep Delta from skipping by it.
 
     A text comes from a producer and never becomes a part of an SQL text, in which Spark would replace `${env:NAME}`.
-    All other values are digits: parsed, they get exactly the type that they are written in.
+    All other values are digits, and parsing gives them exactly the type that they are written in.
     """
     if isinstance(value, str):
         return F.lit(value)
@@ -58,25 +59,25 @@ def literal_of(value: Value, kind: str) -> Column:
 
 
 def prune_types(schema: T.StructType, pipeline: Pipeline) -> ColumnTypes:
-    """The columns that a batch is pruned by, with their types: the declared ones, and keys that nobody has declared."""
+    """Return the prune columns with their types: those of `prune_by`, and keys that are not named there."""
     names = [*pipeline.target.prune_by, *undeclared_keys(schema, pipeline)]
     return tuple((name, schema[name].dataType.simpleString()) for name in names)
 
 
 def undeclared_keys(schema: T.StructType, pipeline: Pipeline) -> list[str]:
-    """Keys to prune by although the pipeline does not say so.
+    """Return the keys to prune by although the pipeline does not name them.
 
-    A row with a key of the batch has its value, so that is always sound where Delta can skip by the column's type.
+    The row of a key has the key's value, so this is always sound where Delta can skip by the column's type.
     """
     keys = [key for key in pipeline.target.keys if key not in pipeline.target.prune_by]
     return [key for key in keys if schema[key].dataType.simpleString() in PRUNABLE]
 
 
 def ranges_column(types: ColumnTypes, where: Column, undivided: Sequence[str] = ()) -> Column:
-    """For each column its values as at most MAX_RANGES ranges, divided at the widest gaps, and whether one is null.
+    """Aggregate each column into at most MAX_RANGES ranges, divided at the widest gaps, and whether a value is null.
 
-    Arrays are used and not windows, which are several queries' worth of planning. `undivided` columns are one range
-    each, which costs nothing, however large the batch is.
+    It uses arrays and not windows, which take as long to plan as several queries. A column of `undivided` is one
+    range, which costs nothing, however large the batch is.
     """
     return F.struct(*(ranges_of(name, kind, where, name in undivided).alias(name) for name, kind in types))
 
@@ -94,32 +95,27 @@ def whole(name: str, kind: str, where: Column) -> Column:
 
 
 def divided(name: str, kind: str, where: Column) -> Column:
-    return let_column(
+    return let(
         in_order(name, kind, where),
-        lambda values: let_column(starts(values, kind), lambda at: ranges_between(values, at)),
+        lambda values: let(starts(values, kind), lambda at: ranges_between(values, at)),
     )
 
 
-def let_column(value: Column, then: Callable[[Column], Column]) -> Column:
-    """What follows from a value, which is computed once and not wherever it is named."""
-    return F.get(F.transform(F.array(value), then), F.lit(0))
-
-
 def in_order(name: str, kind: str, where: Column) -> Column:
-    """The values, each once, by their numbers."""
+    """Collect the distinct values, sorted by their numbers."""
     values = F.collect_set(F.when(where, F.col(quoted(name))))
     return F.sort_array(F.transform(values, lambda value: numbered(value, kind)))
 
 
 def numbered(value: Column, kind: str) -> Column:
-    """A value as a number that tells how far it is from another, and a text also as itself."""
+    """Pair a value with its number, which shows the distance between two values. A text is kept too."""
     itself = value if kind == "string" else F.lit(None)
     number = ordinal(value, kind).cast("decimal(38,0)")
     return F.struct(number.alias("ordinal"), itself.cast("string").alias("text"))
 
 
 def starts(values: Column, kind: str) -> Column:
-    """Where a range begins, besides at the first value: after the widest gaps."""
+    """Return the places where a range begins after the first one: behind the widest gaps."""
 
     def gap_before(value: Column, index: Column) -> Column:
         return F.struct((value["ordinal"] - F.get(values, index - 1)["ordinal"]).alias("gap"), index.alias("at"))
@@ -147,22 +143,24 @@ def ordinal(column: Column, kind: str) -> Column:
 
 
 def prefix_number(text: Column) -> Column:
-    """The first bytes as one number, in the order of texts: two halves, because conv knows 64 bits."""
+    """Read the first bytes of a text as one number, in the order of texts. It has two halves: conv has 64 bits."""
     digits = F.rpad(F.hex(F.substring(text.cast("binary"), 1, PREFIX)), 2 * PREFIX, "0")
     high, low = (F.conv(F.substring(digits, place, PREFIX), 16, 10).cast("decimal(18,0)") for place in (1, PREFIX + 1))
     return high * F.lit(2**56).cast("decimal(17,0)") + low
 
 
-def ranges_from_json(found: Mapping[str, Any], kind: str) -> ValueRanges:
-    """Read a value of `ranges_column`. A column with nothing but nulls has a range that begins nowhere; without rows
-    nobody says whether there is a null."""
+def ranges_from_json(value: Mapping[str, Any], kind: str) -> ValueRanges:
+    """Read a value of `ranges_column` from JSON, which leaves out nulls.
+
+    A column with only nulls has a range without a first value. Without rows, `has_null` itself is null.
+    """
     ranges = [
         Range(value_from_json(each["first"], kind), value_from_json(each["last"], kind))
-        for each in found.get("ranges", [])
+        for each in value.get("ranges", [])
         if "first" in each
     ]
-    return ValueRanges(ranges, found.get("has_null", False))
+    return ValueRanges(ranges, value.get("has_null", False))
 
 
-def value_from_json(found: Mapping[str, Any], kind: str) -> Value:
-    return str(found["text"]) if kind == "string" else int(found["ordinal"])
+def value_from_json(value: Mapping[str, Any], kind: str) -> Value:
+    return str(value["text"]) if kind == "string" else int(value["ordinal"])

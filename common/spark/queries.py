@@ -15,19 +15,19 @@ from common.errors import TryLater
 from common.spark.jvm import java_observation
 from common.waiting import await_true
 
-# One row of an answer. What is null in it is missing.
+# One row of an answer. A null column is missing in it.
 JsonRow = Mapping[str, Any]
-AS_JSON = "in_words"
+AS_JSON = "as_json"
 PATIENCE_SECONDS = 60
 
 
 def collect_many(questions: Mapping[str, DataFrame]) -> dict[str, list[JsonRow]]:
     """Collect the rows of each query, which should be few, by one query."""
     asked = [rows.select(*as_answer(name)) for name, rows in questions.items()]
-    found: dict[str, list[JsonRow]] = {name: [] for name in questions}
+    answers: dict[str, list[JsonRow]] = {name: [] for name in questions}
     for question, answer in reduce(DataFrame.union, asked).collect():
-        found[question].append(json.loads(answer))
-    return found
+        answers[question].append(json.loads(answer))
+    return answers
 
 
 @cache
@@ -41,15 +41,15 @@ class ObservedMetrics:
     def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._observation, self._patience_seconds = Observation(), patience_seconds
 
-    def on(self, rows: DataFrame, told: Column) -> DataFrame:
-        """Observe aggregates as one text, by `as_json`: to get several values out of the JVM takes several calls."""
-        return rows.observe(self._observation, told)
+    def on(self, rows: DataFrame, aggregates: Column) -> DataFrame:
+        """Observe aggregates as one text, by `as_json`, because each value from the JVM takes a call."""
+        return rows.observe(self._observation, aggregates)
 
     def answer(self) -> JsonRow:
-        """The aggregates, after that action.
+        """Return the aggregates, after that action.
 
-        Spark brings them along by a way of its own, on which they can be lost: then nobody must wait for ever, as
-        Observation.get would. It also iterates, and a Java iteration ends with an exception.
+        Spark delivers them apart from the action, and can lose them. Observation.get would then wait for ever. It also
+        iterates, and a Java iteration ends with an exception.
         """
         observed = java_observation(self._observation)
         if not await_true(lambda: bool(observed.future().isCompleted()), self._patience_seconds, pause=0.001):

@@ -12,7 +12,7 @@ from common import stop
 
 
 def start_session(name: str) -> SparkSession:
-    """The session of a job. From now on a request to stop cancels Spark's jobs, unless the work defers it."""
+    """Start the session of a job. From now on a request to stop cancels Spark's jobs, unless the work defers it."""
     with stop.deferred():
         with interrupts_kept():
             spark = SparkSession.builder.appName(name).getOrCreate()
@@ -23,8 +23,10 @@ def start_session(name: str) -> SparkSession:
 
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
-    """A new SparkContext puts its own handler of SIGINT in place of ours: it would raise in the midst of a call to the
-    JVM, and our locks would be gone before what the JVM has under way."""
+    """Keep our handler of SIGINT, which a new SparkContext replaces by its own.
+
+    That one would raise in the midst of a call to the JVM, and release our locks while the JVM still works.
+    """
     ours = signal.getsignal(signal.SIGINT)
     yield
     if threading.current_thread() is threading.main_thread():
@@ -32,14 +34,14 @@ def interrupts_kept() -> Iterator[None]:
 
 
 def cancel_jobs(spark: SparkSession) -> None:
-    # Where the JVM is gone, so are they.
+    # Where the JVM has ended, its jobs have too.
     with suppress(Py4JError, OSError):
         spark.sparkContext.cancelAllJobs()
 
 
 @contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """For what is done inside; afterwards everything is as it was."""
+    """Set Spark confs for the block, and restore the former values."""
     before = {name: spark.conf.get(name, None) for name in values}
     for name, value in values.items():
         spark.conf.set(name, value)

@@ -1,4 +1,4 @@
-"""Identifiers and texts, quoted for SQL."""
+"""Quote identifiers and texts for SQL."""
 
 
 def quoted(name: str) -> str:
@@ -6,6 +6,6 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A dollar sign is written as an escape: where variables are substituted, `${env:NAME}` would be replaced."""
+    """Quote a text. A dollar sign becomes an escape, because Spark would substitute `${env:NAME}`."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     return f"'{escaped}'"

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from common.model.limits import DEFAULT_LIMITS
 from common.settings.pipeline import Pipeline
-from common.spark.decode.json import json_verdicts
+from common.spark.decode.json import json_rejections
 from common.spark.small_queries import small_query_conf
 from common.spark.validate.disposition import pipeline_rejections
 from tests.support.oracle import Contract, Judgement, judge
@@ -86,7 +86,7 @@ def test_28_the_payloads_are_many_and_of_all_kinds(
     assert len(met) >= 40
     assert set(met) == set(KINDS)
     assert 0.45 <= share <= 0.55
-    rejections = [*json_verdicts(COLUMNS, MAX_BYTES), *pipeline_rejections(PIPELINE)]
+    rejections = [*json_rejections(COLUMNS, MAX_BYTES), *pipeline_rejections(PIPELINE)]
     # Of the record's own time, whatever its value is: tests/integration/test_hostile_values.py.
     of_payloads = {rejection.code for rejection in rejections} - {"BAD_TIMESTAMP"}
     assert {judgement.reason for judgement in expected} == of_payloads | {None}

@@ -1,4 +1,4 @@
-"""Read the schema in a table's log as Arrow's, under the names that columns have in the files."""
+"""Read the schema in a table's log as an Arrow schema, with the names that columns have in the files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,12 +8,12 @@ import pyarrow as pa
 from common.delta.format.errors import UnsupportedTable
 from common.rules.compare import arrow_type
 
-# Delta's own names of types that are called otherwise in SQL.
+# Delta's names of types that have another name in SQL.
 SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 MAPPED_ID = "delta.columnMapping.id"
 TYPE_CHANGES = "delta.typeChanges"
-# What a field's metadata may say: everything else is a rule that Spark's Delta has to keep.
+# The keys that a field's metadata may have. Every other key is a rule that Spark's Delta has to keep.
 KNOWN_METADATA = {"comment", PHYSICAL_NAME, MAPPED_ID, TYPE_CHANGES}
 FIELD_ID = b"PARQUET:field_id"
 
@@ -26,7 +26,7 @@ def arrow_schema(fields: Sequence[JsonField]) -> pa.Schema:
 
 
 def arrow_field(field: JsonField) -> pa.Field:
-    """Generated columns, defaults, invariants and names of char(n) are in a field's metadata."""
+    """Read a field. Refuse other metadata, where generated columns, defaults, invariants and char(n) are stored."""
     metadata = field.get("metadata") or {}
     if not field["nullable"] or set(metadata) - KNOWN_METADATA:
         raise UnsupportedTable(f"column {field['name']} has a rule of its own")
@@ -35,17 +35,17 @@ def arrow_field(field: JsonField) -> pa.Field:
 
 
 def physical_name(field: JsonField) -> str:
-    """The name of a column in the files."""
+    """Return the name of a column in the files."""
     return str((field.get("metadata") or {}).get(PHYSICAL_NAME, field["name"]))
 
 
 def type_of(kind: Any) -> pa.DataType:
-    """Arrow's type for a type of the log: a name, or the parts of a struct, an array or a map."""
+    """Return Arrow's type for a type of the log: a name, or the parts of a struct, an array or a map."""
     if isinstance(kind, str):
-        found = arrow_type(SQL_NAMES.get(kind, kind))
-        if found is None:
+        plain = arrow_type(SQL_NAMES.get(kind, kind))
+        if plain is None:
             raise UnsupportedTable(f"a column of {kind}")
-        return found
+        return plain
     if kind["type"] == "struct":
         refuse_mapped(kind["fields"])
         return pa.struct([arrow_field(field) for field in kind["fields"]])
@@ -57,14 +57,14 @@ def type_of(kind: Any) -> pa.DataType:
 
 
 def refuse_mapped(fields: Sequence[JsonField]) -> None:
-    """Columns are renamed on their way into a file, and the fields inside of them are not."""
+    """Refuse mapped names inside of a struct: columns are renamed for a file, and the fields inside of them are not."""
     for field in fields:
         if physical_name(field) != field["name"]:
             raise UnsupportedTable(f"a struct whose field {field['name']} has another name in the files")
 
 
 def leaf_paths(field: JsonField) -> list[tuple[str, ...]]:
-    """The plain columns inside of a field, each by its path in the files; statistics are kept by these."""
+    """Return the paths in the files of the plain columns inside of a field. Statistics are stored by these."""
     kind, name = field["type"], physical_name(field)
     if isinstance(kind, str) or kind["type"] != "struct":
         return [(name,)]

@@ -1,4 +1,4 @@
-"""A data file of a table, as the table's log names it."""
+"""A data file of a table, as the table's log has it."""
 
 import json
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ class DataFile:
     """One `add` entry of the log."""
 
     path: str
-    # By the names that columns have in the files, which are others than the table's where columns are mapped.
+    # By the names that columns have in the files. With column mapping they differ from the table's.
     partition_values: dict[str, str | None]
     size: int
     modified: int
-    # None where the log does not tell.
+    # None where it is not known.
     rows: int | None
     has_deletion_vector: bool
 
     def action(self) -> dict[str, Any]:
-        """The entry itself."""
+        """Return the entry itself."""
         return {
             "path": self.path,
             "partitionValues": self.partition_values,
@@ -31,7 +31,7 @@ class DataFile:
 
 
 def data_file_of(add: Mapping[str, Any]) -> DataFile:
-    """Read an `add` entry. Delta Kernel has the statistics at hand where it has skipped files by them."""
+    """Read an `add` entry. Delta Kernel gives the statistics where it has skipped files by them."""
     return DataFile(
         path=add["path"],
         partition_values=add["partitionValues"],

@@ -1,5 +1,5 @@
-"""What the driver cannot merge itself."""
+"""The error for tables that the driver cannot merge itself."""
 
 
 class UnsupportedTable(Exception):
-    """Something is in the table or in the batch that Spark's Delta has to deal with; the message says what."""
+    """The table or the batch has something that only Spark's Delta can handle. The message says what."""

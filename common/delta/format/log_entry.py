@@ -1,12 +1,12 @@
-"""One entry of a table's log, as its file says it. Pure: how the file is got is not known here."""
+"""Parse one entry of a table's log from the text of its file. It does not know how the file is read."""
 
 import json
 from dataclasses import dataclass
 from typing import Any
 
 REPLACING = ("RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "CLONE", "TRUNCATE")
-# Statements about single rows: their author has decided what becomes of each, and the pipeline goes on. Every other
-# operation that takes data away replaces what was there, whatever its name is and whoever wrote it.
+# Statements about single rows: their author has decided about each row, and the pipeline goes on. Every other operation
+# that removes data replaces the table's content, whatever its name is and whoever wrote it.
 ROW_BY_ROW = ("DELETE", "UPDATE", "MERGE")
 
 
@@ -17,7 +17,7 @@ class Commit:
     version: int
     info: dict[str, Any]
     transactions: dict[str, int]
-    # Whether it takes files away for another reason than to arrange the same rows anew.
+    # True where it removes files, but not to rewrite the same rows.
     removes_data: bool = False
 
     @property
@@ -26,14 +26,14 @@ class Commit:
 
     @property
     def replaces_content(self) -> bool:
-        """Rows that a transaction put there may be gone, although the transaction is still recorded."""
+        """True where rows of a transaction may be missing now, although the transaction is still recorded."""
         overwrites = self._parameters.get("mode") == "Overwrite" or self._parameters.get("outputMode") == "Complete"
         takes_away = self.removes_data and self.operation not in ROW_BY_ROW
         return overwrites or takes_away or self.operation.startswith(REPLACING)
 
     @property
     def restored_version(self) -> int | None:
-        """Where a RESTORE by version went back to."""
+        """The version that a RESTORE went back to; None for every other commit."""
         version = self._parameters.get("version")
         return int(version) if self.operation == "RESTORE" and version is not None else None
 

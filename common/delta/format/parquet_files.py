@@ -18,12 +18,12 @@ from common.delta.format.table_features import WritableTable
 from common.rules.compare import ARROW_TYPES
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-# Spark writes these characters of a value otherwise in the name of its folder.
+# Characters of a partition value that Spark escapes in the name of its folder.
 ESCAPED = {*map(chr, range(0x20)), *"\"#%'*/:=?\\\x7f{[]^"}
-# Readers take the calendar of the times in a file from the version that it names: Spark's is Gregorian since 3.1.
+# Readers derive the calendar of the times in a file from this version. Spark's is Gregorian since 3.1.
 SPARK = "org.apache.spark.version"
 GREGORIAN_VERSION = "4.0.2"
-# Where the files of the change feed lie.
+# The folder of the change feed's files.
 CHANGE_DATA = "_change_data/"
 JULIAN_VERSIONS = (b"1.", b"2.", b"3.0.")
 JULIAN = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -43,7 +43,7 @@ class MemoryBudget:
 
 
 def rows_of(folder: Path, file: DataFile, table: WritableTable, budget: MemoryBudget) -> pa.Table:
-    """All of its rows, with the columns of the table: what the file does not know yet is null."""
+    """Read all rows of a file, with the columns of the table. A column that is newer than the file is null."""
     if urlparse(file.path).scheme or file.path.startswith("/"):
         raise UnsupportedTable(f"{file.path} lies elsewhere")
     with pq.ParquetFile(folder / unquote(file.path), coerce_int96_timestamp_unit="us") as parquet:
@@ -52,9 +52,9 @@ def rows_of(folder: Path, file: DataFile, table: WritableTable, budget: MemoryBu
         wanted = [name for name in table.in_files.names if name.lower() in known]
         if not set(wanted) <= set(parquet.schema_arrow.names):
             raise UnsupportedTable(f"{file.path} has a column that differs by case")
-        found = in_utc(read_into(budget, parquet, wanted), parquet.schema)
-    rows = pa.table([column_of(field, found, file, table.widened) for field in table.schema], schema=table.schema)
-    budget.take(rows.nbytes - found.nbytes)
+        content = in_utc(read_into(budget, parquet, wanted), parquet.schema)
+    rows = pa.table([column_of(field, content, file, table.widened) for field in table.schema], schema=table.schema)
+    budget.take(rows.nbytes - content.nbytes)
     return rows
 
 
@@ -66,16 +66,16 @@ def read_into(budget: MemoryBudget, parquet: pq.ParquetFile, columns: list[str])
     return pa.Table.from_batches(batches) if batches else parquet.read(columns=columns)
 
 
-def in_utc(found: pa.Table, schema: pq.ParquetSchema) -> pa.Table:
-    """Spark's own form of times, of 96 bits, does not say that they are of UTC."""
+def in_utc(content: pa.Table, schema: pq.ParquetSchema) -> pa.Table:
+    """Set the zone of times in Spark's own form of 96 bits, which does not say that they are UTC."""
     columns = [schema.column(index) for index in range(len(schema.names))]
     times = {column.path.partition(".")[0] for column in columns if column.physical_type == "INT96"}
     others = {column.path.partition(".")[0] for column in columns if column.logical_type.type == "TIMESTAMP"}
-    # A column that has times in both forms is left as it is, and for Spark to read.
+    # A column that has times in both forms stays as it is, so that Spark has to read the file.
     fields = [
-        field.with_type(type_in_utc(field.type)) if field.name in times - others else field for field in found.schema
+        field.with_type(type_in_utc(field.type)) if field.name in times - others else field for field in content.schema
     ]
-    return found.cast(pa.schema(fields)) if times else found
+    return content.cast(pa.schema(fields)) if times else content
 
 
 def type_in_utc(kind: pa.DataType) -> pa.DataType:
@@ -93,14 +93,14 @@ def refuse_other_calendar(file: DataFile, metadata: Mapping[bytes, bytes]) -> No
         raise UnsupportedTable(f"{file.path} has times of the Julian calendar")
 
 
-def column_of(field: pa.Field, found: pa.Table, file: DataFile, widened: frozenset[str]) -> pa.Array | pa.ChunkedArray:
-    """A column of the table: from the log where it partitions the table, and null where the file is older than it."""
+def column_of(field: pa.Field, rows: pa.Table, file: DataFile, widened: frozenset[str]) -> pa.Array | pa.ChunkedArray:
+    """Read a column of the table: from the log where it partitions the table, null where it is newer than the file."""
     if field.name in file.partition_values:
         value = partition_value(file.partition_values[field.name], field.type)
-        return pa.repeat(pa.scalar(value, field.type), found.num_rows)
-    if field.name not in found.column_names:
-        return pa.nulls(found.num_rows, field.type)
-    column = found[field.name]
+        return pa.repeat(pa.scalar(value, field.type), rows.num_rows)
+    if field.name not in rows.column_names:
+        return pa.nulls(rows.num_rows, field.type)
+    column = rows[field.name]
     if column.type == field.type:
         return column
     if field.name not in widened:
@@ -109,7 +109,7 @@ def column_of(field: pa.Field, found: pa.Table, file: DataFile, widened: frozens
 
 
 def partition_value(text: str | None, kind: pa.DataType) -> Any:
-    """By its text in the log, where an empty one is no value."""
+    """Parse a partition value from its text in the log. An empty text is null."""
     if not text or pa.types.is_string(kind):
         return text or None
     return date.fromisoformat(text) if pa.types.is_date(kind) else int(text)
@@ -122,7 +122,7 @@ def partition_text(value: Any) -> str | None:
 def write_data_file(
     folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable
 ) -> dict[str, Any]:
-    """Write a new file, which nobody knows of before the commit. Gives its `add` entry for the log."""
+    """Write a new file, which nobody sees before the commit. Return its `add` entry for the log."""
     content = rows.select(table.in_files.names)
     entry, count = write_new(folder, f"{partition_folder(partition)}part-", partition, content)
     return {
@@ -136,7 +136,7 @@ def write_data_file(
 def write_feed_file(
     folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable
 ) -> dict[str, Any]:
-    """Write a file of the change feed. Gives its `cdc` entry for the log."""
+    """Write a file of the change feed. Return its `cdc` entry for the log."""
     content = rows.drop_columns(list(table.partition_by))
     entry, _ = write_new(folder, f"{CHANGE_DATA}{partition_folder(partition)}cdc-", partition, content)
     return {**entry, "dataChange": False}
@@ -145,7 +145,7 @@ def write_feed_file(
 def write_new(
     folder: Path, prefix: str, partition: Mapping[str, str | None], content: pa.Table
 ) -> tuple[dict[str, Any], int]:
-    """Write a Parquet file under a new name. Gives what every entry of it has in common, and its rows."""
+    """Write a Parquet file under a new name. Return what each kind of entry has in common, and its rows."""
     path = f"{prefix}00000-{uuid4()}.c000.snappy.parquet"
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -162,7 +162,7 @@ def partition_folder(partition: Mapping[str, str | None]) -> str:
 
 
 def write_parquet(content: pa.Table, path: Path) -> int:
-    """Gives how many rows are found in the file then."""
+    """Write a Parquet file, and return how many rows its footer has."""
     with pq.ParquetWriter(path, content.schema, compression="snappy", store_schema=False) as writer:
         writer.write_table(content)
         writer.add_key_value_metadata({SPARK: GREGORIAN_VERSION})
@@ -170,7 +170,7 @@ def write_parquet(content: pa.Table, path: Path) -> int:
 
 
 def escaped(text: str | None) -> str:
-    """As Spark names a partition's folder."""
+    """Escape a text as Spark does in the name of a partition's folder."""
     if text is None:
         return NO_VALUE
     return "".join(f"%{ord(char):02X}" if char in ESCAPED else char for char in text)

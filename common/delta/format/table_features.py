@@ -1,4 +1,4 @@
-"""Which tables the driver may read and write itself: those with nothing in them that only Spark's Delta can keep."""
+"""Decide which tables the driver may read and write itself: those without a feature that only Spark's Delta keeps."""
 
 import json
 from collections.abc import Mapping
@@ -46,9 +46,9 @@ class WritableTable:
 
     schema: pa.Schema
     partition_by: tuple[str, ...]
-    # The columns that the log has statistics of, each by its path: a field of a struct is told by itself.
+    # The paths of the columns with statistics in the log. A field of a struct has its own path.
     indexed: tuple[tuple[str, ...], ...]
-    # By the table's own names.
+    # The names in the files, by the table's own names.
     names: Mapping[str, str]
     # Columns whose type was widened: older files have a narrower one.
     widened: frozenset[str]
@@ -56,7 +56,7 @@ class WritableTable:
 
     @property
     def in_files(self) -> pa.Schema:
-        """Partition values stand in the log, and not in the files."""
+        """The schema of the files, without partition columns: their values are in the log."""
         return pa.schema([field for field in self.schema if field.name not in self.partition_by])
 
 
@@ -95,5 +95,5 @@ def refuse_features(properties: Mapping[str, str], protocol: Mapping[str, Any]) 
 
 
 def is_on(properties: Mapping[str, str], name: str) -> bool:
-    """True where a property is true, in whatever case it was written: Delta reads it so."""
+    """True where a property is true. Delta ignores the case in which it was written."""
     return str(properties.get(name, "")).lower() == "true"

@@ -1,4 +1,4 @@
-"""A reader schema, reduced to what the declared columns are made of."""
+"""Reduce a reader schema to the fields that the declared columns need."""
 
 from typing import Any
 
@@ -10,9 +10,10 @@ from common.spark.jvm import java
 
 
 class Projection:
-    """Records without the fields that nobody asked for: they are skipped, and whatever becomes of them is no failure.
+    """Records without the fields that no column needs: Avro skips these, so that their values cannot fail a record.
 
-    A record type that stands in several places has all fields that are asked for in one of them: Avro knows it by name.
+    A record type that is used in several places keeps all fields that one of them needs, because Avro knows a type by
+    its name.
     """
 
     def __init__(self, spark: SparkSession, schema: Any, columns: dict[str, str]) -> None:
@@ -37,8 +38,8 @@ class Projection:
         if name not in self._made:
             fields = java(self._spark, "java.util.ArrayList")()
             for each in self._asked.get(name, ()):
-                found = schema.getField(each)
-                fields.add(java(self._spark, "org.apache.avro.Schema$Field")(found, self._reduced(found.schema())))
+                field = schema.getField(each)
+                fields.add(java(self._spark, "org.apache.avro.Schema$Field")(field, self._reduced(field.schema())))
             self._made[name] = self._same_name(schema, fields)
         return self._made[name]
 

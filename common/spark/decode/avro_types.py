@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from common.settings.kinds import Array, Kind, Map, Plain, Struct
+from common.settings.kinds import Array, Kind, Map, Plain, Struct, precision_and_scale
 
-# The logical types that change what a number or some bytes mean. A uuid is a text like any other.
+# The logical types that change the meaning of a number or of bytes. A uuid is a text like any other.
 MEANT = {"date", "decimal", "duration"}
 MEANT_BY_PREFIX = ("time-", "timestamp-", "local-timestamp-")
 TAKES = {
@@ -22,14 +22,14 @@ CONTAINERS = {Array: "array", Map: "map", Struct: "record"}
 
 
 def branches(schema: Any) -> list[Any]:
-    """What a value may be, besides null."""
+    """Return the types that a value may have, besides null."""
     if schema.getType().getName() != "union":
         return [schema]
     return [each for each in schema.getTypes() if each.getType().getName() != "null"]
 
 
 def meaning(schema: Any) -> str | None:
-    """The logical type, where it says how a value is to be understood."""
+    """Return the logical type where it changes the meaning of a value, else None."""
     logical = schema.getLogicalType()
     name = None if logical is None else str(logical.getName())
     if name is None or not (name in MEANT or name.startswith(MEANT_BY_PREFIX)):
@@ -37,14 +37,14 @@ def meaning(schema: Any) -> str | None:
     return f"decimal of scale {logical.getScale()}" if name == "decimal" else name
 
 
-def speak(schema: Any) -> str:
-    """A type in words: `string`, `timestamp-millis`, `decimal(5,2)`, `union of int, string`, `array of long`."""
+def type_text(schema: Any) -> str:
+    """Write a type as `string`, `timestamp-millis`, `decimal(5,2)`, `union of int, string` or `array of long`."""
     name = schema.getType().getName()
     if name == "union":
-        found = [speak(each) for each in branches(schema)]
-        return found[0] if len(found) == 1 else f"union of {', '.join(found)}"
+        names = [type_text(each) for each in branches(schema)]
+        return names[0] if len(names) == 1 else f"union of {', '.join(names)}"
     if name in {"array", "map"}:
-        return f"{name} of {speak(parts(schema)[0])}"
+        return f"{name} of {type_text(parts(schema)[0])}"
     if name == "record":
         return f"record of {', '.join(each.name() for each in schema.getFields())}"
     if meaning(schema) is None:
@@ -56,7 +56,7 @@ def speak(schema: Any) -> str:
 
 
 def takes(kind: Kind, schema: Any) -> bool:
-    """Whether a column of this kind holds every value of the type, exactly."""
+    """True where a column of this kind holds every value of the type, exactly."""
     if len(branches(schema)) != 1:
         return False
     (branch,) = branches(schema)
@@ -68,27 +68,22 @@ def takes(kind: Kind, schema: Any) -> bool:
         return takes(kind.element, branch.getElementType())
     if isinstance(kind, Map):
         return takes(kind.value, branch.getValueType())
-    found = {name: branch.getField(name) for name, _ in kind.fields}
-    return all(found[name] is not None and takes(inner, found[name].schema()) for name, inner in kind.fields)
+    fields = {name: branch.getField(name) for name, _ in kind.fields}
+    return all(fields[name] is not None and takes(inner, fields[name].schema()) for name, inner in kind.fields)
 
 
 def takes_plain(kind: str, schema: Any) -> bool:
     if not kind.startswith("decimal"):
-        return speak(schema) in TAKES[kind]
-    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", speak(schema))
-    if found is None:
+        return type_text(schema) in TAKES[kind]
+    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_text(schema))
+    if match is None:
         return False
-    (precision, scale), (digits, decimals) = numbers(kind), (int(found[1]), int(found[2]))
+    (precision, scale), (digits, decimals) = precision_and_scale(kind), (int(match[1]), int(match[2]))
     return decimals <= scale and digits - decimals <= precision - scale
 
 
-def numbers(kind: str) -> tuple[int, int]:
-    precision, scale = re.findall(r"\d+", kind)
-    return int(precision), int(scale)
-
-
 def is_recursive(schema: Any, above: frozenset[str] = frozenset()) -> bool:
-    """Whether a record contains itself, somewhere below."""
+    """True where a record contains itself, at any level."""
     if schema.getType().getName() != "record":
         return any(is_recursive(each, above) for each in parts(schema))
     name = str(schema.getFullName())
@@ -96,7 +91,7 @@ def is_recursive(schema: Any, above: frozenset[str] = frozenset()) -> bool:
 
 
 def parts(schema: Any) -> list[Any]:
-    """What an array, a map or a union is made of."""
+    """Return the types inside of an array, a map or a union."""
     kind = schema.getType().getName()
     if kind == "union":
         return list(schema.getTypes())

@@ -1,4 +1,4 @@
-"""The schemas that records were written by: asked for once, and kept as long as the process lives."""
+"""The writer schemas of records. The registry is asked for each once, and it is kept as long as the process runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from common.spark.decode.avro_reader import Reader
 
 @dataclass(frozen=True)
 class Writer:
-    """A schema of the subject, and why records by it cannot be read, if they cannot."""
+    """A schema of the subject, and the reason why its records cannot be read, if there is one."""
 
     id: int
     text: str
@@ -18,28 +18,30 @@ class Writer:
 
 @dataclass(frozen=True)
 class Writers:
-    """What is known so far. An id stands for one schema for ever, so nothing is forgotten."""
+    """The schemas that are known so far. An id belongs to one schema for ever, so none is forgotten."""
 
     subject: Subject
     reader: Reader
     known: dict[int, Writer] = field(default_factory=dict)
 
-    def learn(self, found: Registered) -> None:
-        refusal = self.reader.refusal(found)
-        self.known[found.id] = Writer(found.id, found.text if refusal else self.reader.in_full(found), refusal)
+    def learn(self, registered: Registered) -> None:
+        refusal = self.reader.refusal(registered)
+        self.known[registered.id] = Writer(
+            registered.id, registered.text if refusal else self.reader.in_full(registered), refusal
+        )
 
     def look_up(self, ids: Iterable[int]) -> list[int]:
-        """Learns what is the subject's, and gives what is another's; the rest the registry does not have.
+        """Learn the schemas of the subject, and return the ids of other subjects. The registry does not have the rest.
 
-        Neither is kept: what is not the subject's today may be with the next batch.
+        Neither of the two is kept, because an id may become the subject's before the next batch.
         """
         foreign = []
         for number in ids:
-            found = self.subject.schema(number)
-            if found is None:
+            registered = self.subject.schema(number)
+            if registered is None:
                 continue
             if self.subject.has(number):
-                self.learn(found)
+                self.learn(registered)
             else:
                 foreign.append(number)
         return foreign

@@ -1,4 +1,4 @@
-"""What every decoder can do, whatever the bytes are."""
+"""The interface of every decoder, whatever the bytes are."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -9,19 +9,19 @@ from common.spark.validate.rejection import Rejection
 
 
 class Decoder(Protocol):
-    """Turns a record's value into an event's columns, and knows why where it cannot."""
+    """Turns a record's value into an event's columns, or knows the reason why it cannot."""
 
     def with_event(self, records: DataFrame) -> DataFrame:
-        """Adds the declared columns; what could not be decoded is null in them and has a verdict."""
+        """Add the declared columns. What could not be decoded is null in them, and has a rejection."""
 
     def temporary_columns(self) -> list[str]:
-        """The columns that only the verdicts need."""
+        """Return the columns that only the rejections need."""
 
     def rejections(self) -> list[Rejection]:
-        """In the order in which a reader of the bytes would notice."""
+        """Return the rejections in the order in which a reader of the bytes would notice."""
 
     def key_rejections(self, keys: Sequence[str]) -> list[Rejection]:
-        """The same for a message key in the value's place, which has the columns of the key only."""
+        """Return the rejections for a message key in the value's place, which has the columns of the key only."""
 
-    def with_schemas_seen_in(self, judged: Callable[[], DataFrame]) -> "Decoder | None":
-        """One that knows what this one did not know of the rows it has judged; None where it knew enough."""
+    def with_schemas_seen_in(self, classified: Callable[[], DataFrame]) -> "Decoder | None":
+        """Return a decoder that knows the schemas that this one missed in the rows it classified; None without any."""

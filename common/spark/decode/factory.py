@@ -1,4 +1,4 @@
-"""The decoder that a pipeline's file asks for."""
+"""Build the decoder that a pipeline's file asks for."""
 
 from pyspark.sql import SparkSession
 
@@ -23,10 +23,10 @@ def decoder_of(spark: SparkSession, pipeline: Pipeline, *, patience_seconds: flo
 def writers_of(
     spark: SparkSession, registry: Registry, columns: dict[str, str], patience_seconds: float | None = None
 ) -> Writers:
-    """The reader's schema is the first that is known: most topics are written by it."""
+    """Build the writer schemas. The reader's schema is known first, because most topics are written by it."""
     subject = Subject.of(registry, patience_seconds)
-    found = subject.version(registry.version)
+    registered = subject.version(registry.version)
     which = f"version {registry.version}" if registry.version else "the latest version"
-    writers = Writers(subject, Reader.of(spark, found, columns, f"{which} of subject '{subject.name}'"))
-    writers.learn(found)
+    writers = Writers(subject, Reader.of(spark, registered, columns, f"{which} of subject '{subject.name}'"))
+    writers.learn(registered)
     return writers

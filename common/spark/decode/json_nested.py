@@ -1,8 +1,8 @@
-"""JSON columns of more than one plain value: arrays, maps, structs, `variant` and `json`. docs/json.md has the table.
+"""Decode JSON columns of more than one plain value: arrays, maps, structs, `variant` and `json`. See docs/json.md.
 
-Each such value is taken out of the record as a VARIANT of its own, which is built by recursion: one that is nested too
-deep would overflow the task's stack, and that ends the JVM instead of failing the record. So the depth is looked at
-first. The text of a `json` column is cut out of the record, and has no such bound.
+Each such value is taken out of the record as a VARIANT of its own, which Spark builds by recursion. A value that is
+nested too deep would overflow the task's stack, and that ends the JVM instead of failing the record. So the depth is
+checked first. The text of a `json` column is cut out of the record, and has no such bound.
 """
 
 from collections.abc import Mapping
@@ -12,59 +12,73 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from common.settings.kinds import JSON, VARIANT, Array, Kind, parse_kind, sql_type
+from common.spark.columns import let
 from common.spark.decode.json_text import PIECES, STRING, own_text, pieces, span, span_column
 from common.spark.decode.json_values import is_exact, may_become, typed_value
 from common.spark.decode.json_variant import JSON as PARSED
 from common.spark.decode.json_variant import TEXT, at, type_of
-from common.spark.decode.nested import VALUE, WRONG, judged, judgement, let, misfit, no_misfit
+from common.spark.decode.nested import (
+    VALUE,
+    WRONG,
+    misfit,
+    misfit_message,
+    no_misfit,
+    not_wanted,
+    validated,
+    validated_column,
+    validation,
+)
 from common.spark.validate.rejection import Rejection
 
 WRONG_TYPE = "WRONG_TYPE"
-# How deep a value may be nested, besides that of a `json` column.
+# How deep a value may be nested, except in a `json` column.
 DEEPEST = 100
-# VARIANT holds numbers of 38 digits and 38 decimals exactly, and all others as a double.
+# VARIANT holds numbers with up to 38 digits and 38 decimals exactly, and all others as a double.
 LONG = r"(?<![\d.eE+-])-?[1-9](?:\.?\d){38,}+(?![\d.eE])|\.\d{39,}+(?![\deE])"
 SCIENTIFIC = r"-?\d[\d.]*+[eE][+-]?\d++"
-# What one of these may be in, strings included: without a match there is none.
+# A text that may have one of these numbers, strings included: without a match it has none.
 PERHAPS_INEXACT = r"\d[\d.]{38}|\d[eE]"
 
 
 def nested_columns(columns: Mapping[str, str]) -> list[Column]:
-    """The columns themselves behind what they are made of; each may name those before it."""
+    """Build the columns, each behind the temporary ones that it is made of. A column may name those before it."""
     looks = {kind: needs_text(kind) for kind in columns.values()}
     is_looked_at = F.col(PARSED).isNotNull() & reduce(Column.__or__, looks.values())
-    found = [F.when(is_looked_at, pieces(TEXT)).alias(PIECES)]
+    built = [F.when(is_looked_at, pieces(TEXT)).alias(PIECES)]
     for name, kind in columns.items():
-        found.append(F.when(looks[kind], span(name)).alias(span_column(name)))
+        built.append(F.when(looks[kind], span(name)).alias(span_column(name)))
         if kind == JSON:
-            found.append(F.nullif(own_text(name), F.lit("null")).alias(name))
+            built.append(F.nullif(own_text(name), F.lit("null")).alias(name))
         else:
-            found += [value_of(name).alias(value_column(name)), judged_value(name, kind).alias(judged_column(name))]
-            found.append(F.col(judged_column(name))[VALUE].cast(sql_type(kind)).alias(name))
-    return found
+            built += [
+                value_of(name).alias(value_column(name)),
+                validated_value(name, kind).alias(validated_column(name)),
+            ]
+            built.append(F.col(validated_column(name))[VALUE].cast(sql_type(kind)).alias(name))
+    return built
 
 
-def nested_scaffold(columns: Mapping[str, str]) -> list[str]:
-    """The columns that only the verdicts need."""
-    made = [part(name) for name in columns for part in (span_column, value_column, judged_column)]
-    return [PIECES, *made] if columns else []
+def nested_temporary_columns(columns: Mapping[str, str]) -> list[str]:
+    """Return the columns that only the rejections need."""
+    temporary = [part(name) for name in columns for part in (span_column, value_column, validated_column)]
+    return [PIECES, *temporary] if columns else []
 
 
 @cache
-def nested_verdict(name: str, kind: str) -> Rejection:
-    """Too deep, or a value inside of it is not of the declared type."""
+def nested_rejection(name: str, kind: str) -> Rejection:
+    """Reject a column that is nested too deep, or has a value inside that is not of the declared type."""
     if kind == JSON:
         return Rejection(WRONG_TYPE, F.lit(False), F.lit(""))  # noqa: FBT003
-    wrong, levels = F.col(judged_column(name))[WRONG], F.col(span_column(name))["levels"]
+    wrong, levels = F.col(validated_column(name))[WRONG], F.col(span_column(name))["levels"]
     is_deep = F.coalesce(levels > DEEPEST, F.lit(False))  # noqa: FBT003
     too_deep = F.concat(F.lit(f"{name}: at most {DEEPEST} levels are wanted, not "), levels)
-    misplaced = F.concat(F.lit(name), wrong["place"], F.lit(": "), wrong["words"])
-    return Rejection(WRONG_TYPE, is_deep | wrong.isNotNull(), F.when(is_deep, too_deep).otherwise(misplaced))
+    words = F.when(is_deep, too_deep).otherwise(misfit_message(name))
+    return Rejection(WRONG_TYPE, is_deep | wrong.isNotNull(), words)
 
 
 @cache
 def needs_text(kind: str) -> Column:
-    """Whether the record's text has to be looked at: only where something may be too deep or too long."""
+    """True where the record's text has to be searched, because something may be too deep or too long."""
     text = F.col(TEXT)
     may_be_deep = F.length(text) - F.length(F.translate(text, "[{", "")) > DEEPEST
     if kind == JSON:
@@ -79,20 +93,20 @@ def value_of(name: str) -> Column:
 
 
 @cache
-def judged_value(name: str, kind: str) -> Column:
-    found = F.col(value_column(name))
-    return variant_judged(name, found) if kind == VARIANT else judged(parse_kind(kind), found, JsonForm())
+def validated_value(name: str, kind: str) -> Column:
+    raw = F.col(value_column(name))
+    return validated_variant(name, raw) if kind == VARIANT else validated(parse_kind(kind), raw, JsonForm())
 
 
-def variant_judged(name: str, found: Column) -> Column:
-    """Any value, unless VARIANT would keep another number than was sent."""
+def validated_variant(name: str, raw: Column) -> Column:
+    """Accept any value, unless VARIANT would keep another number than was sent."""
     words = F.lit("a number has more than 38 digits, or is beyond the range of a double")
     inexact = F.col(span_column(name)).isNotNull() & is_inexact(own_text(name))
-    return judgement(F.when(type_of(found) != "VOID", found), misfit(inexact, WRONG_TYPE, words))
+    return validation(F.when(type_of(raw) != "VOID", raw), misfit(inexact, WRONG_TYPE, words))
 
 
 def is_inexact(text: Column) -> Column:
-    """A number of this JSON text is neither exact in VARIANT nor a double."""
+    """True where a number of this JSON text is neither exact in VARIANT nor a double."""
     without_strings = F.regexp_replace(text, STRING, '""')
     scientific = F.regexp_extract_all(without_strings, F.lit(SCIENTIFIC), F.lit(0))
     return without_strings.rlike(LONG) | F.exists(
@@ -101,49 +115,41 @@ def is_inexact(text: Column) -> Column:
 
 
 class JsonForm:
-    """Values are VARIANTs, opened level by level: common/spark/decode/nested.py."""
+    """Values as VARIANTs, opened level by level: common/spark/decode/nested.py."""
 
-    def plain(self, kind: str, found: Column) -> Column:
-        def of_type(told: Column) -> Column:
-            value = typed_value(kind, told, lambda wanted: F.try_variant_get(found, "$", wanted))
-            return let(value, lambda typed: of_value(told, typed))
+    def plain(self, kind: str, raw: Column) -> Column:
+        def of_type(json_type: Column) -> Column:
+            value = typed_value(kind, json_type, lambda wanted: F.try_variant_get(raw, "$", wanted))
+            return let(value, lambda typed: of_value(json_type, typed))
 
-        def of_value(told: Column, typed: Column) -> Column:
-            fits = may_become(kind, told) & is_exact(kind, told, typed)
-            return judgement(typed, misfit((told != "VOID") & ~fits, WRONG_TYPE, not_wanted(kind, told)))
+        def of_value(json_type: Column, typed: Column) -> Column:
+            fits = may_become(kind, json_type) & is_exact(kind, json_type, typed)
+            return validation(typed, misfit((json_type != "VOID") & ~fits, WRONG_TYPE, not_wanted(kind, json_type)))
 
-        return let(type_of(found), of_type)
+        return let(type_of(raw), of_type)
 
-    def elements(self, found: Column) -> Column:
-        return F.try_variant_get(found, "$", "array<variant>")
+    def elements(self, raw: Column) -> Column:
+        return F.try_variant_get(raw, "$", "array<variant>")
 
-    def entries(self, found: Column) -> Column:
-        return F.try_variant_get(found, "$", "map<string,variant>")
+    def entries(self, raw: Column) -> Column:
+        return F.try_variant_get(raw, "$", "map<string,variant>")
 
-    def member(self, found: Column, name: str) -> Column:
-        return F.try_variant_get(found, f"$.{name}", "variant")
+    def member(self, raw: Column, name: str) -> Column:
+        return F.try_variant_get(raw, f"$.{name}", "variant")
 
-    def is_struct(self, found: Column) -> Column:
-        return type_of(found) == "OBJECT"
+    def is_struct(self, raw: Column) -> Column:
+        return type_of(raw) == "OBJECT"
 
-    def misfit(self, kind: Kind, found: Column) -> Column:
+    def misfit(self, kind: Kind, raw: Column) -> Column:
         wanted = "ARRAY" if isinstance(kind, Array) else "OBJECT"
         return let(
-            type_of(found),
-            lambda told: misfit(~told.isin("VOID", wanted), WRONG_TYPE, not_wanted(str(kind), told)),
+            type_of(raw),
+            lambda json_type: misfit(~json_type.isin("VOID", wanted), WRONG_TYPE, not_wanted(str(kind), json_type)),
         )
 
     def key_misfit(self, key: Column) -> Column:  # noqa: ARG002
         return no_misfit()
 
 
-def not_wanted(kind: str, told: Column) -> Column:
-    return F.concat(F.lit(f"{kind} is wanted, not "), told)
-
-
 def value_column(name: str) -> str:
     return f"_value_{name}"
-
-
-def judged_column(name: str) -> str:
-    return f"_judged_{name}"

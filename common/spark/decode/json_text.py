@@ -1,7 +1,7 @@
-"""The text of one member of a JSON object, exactly as it was sent: spaces, number spelling, order and escapes.
+"""Cut the text of one member out of a JSON object, exactly as it was sent: spaces, numbers, order and escapes.
 
 Spark's own functions write such a text anew, and 1.50 becomes 1.5. So the record's text is cut at its brackets, and the
-pieces that belong to the member are put together again. It is only asked of texts that are JSON.
+pieces that belong to the member are put together again. The text has to be valid JSON.
 """
 
 from functools import cache
@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 STRING = r'"(?:[^"\\]|\\.)*+"'
-# Up to the next bracket that is not inside of a string, and with it. Possessive: nothing is tried twice.
+# The text up to the next bracket that is not inside of a string, with the bracket. Possessive: nothing is tried twice.
 PIECE = rf'(?:[^"\[\]{{}}]|{STRING})*+[\[\]{{}}]'
 PLAIN_VALUE = rf'{STRING}|[^\s,{{}}\[\]"]++'
 
@@ -29,8 +29,11 @@ def pieces(text: str) -> Column:
 
 @cache
 def span(name: str) -> Column:
-    """Which of the pieces this member of the outermost object takes, by their places: the one with its name, the one
-    that ends it, and how many levels are nested in it."""
+    """Find the pieces of this member of the outermost object.
+
+    The struct has the place of the piece with the member's name, the place of the piece that ends it, and how many
+    levels are nested in it.
+    """
 
     def step(so_far: Column, piece: Column) -> Column:
         place, depth, begins, ends = (so_far[each] for each in ("place", "depth", "begins", "ends"))
@@ -53,22 +56,24 @@ def span(name: str) -> Column:
 
 @cache
 def own_text(name: str) -> Column:
-    """The member's text, null where the object has no such member."""
-    held, found = F.col(PIECES), F.col(span_column(name))
-    first = F.get(held, found["begins"] - 1)
-    rest = F.slice(held, found["begins"] + 1, F.greatest(found["ends"] - found["begins"], F.lit(0)))
+    """Return the member's text; null where the object has no such member."""
+    parts, member = F.col(PIECES), F.col(span_column(name))
+    first = F.get(parts, member["begins"] - 1)
+    rest = F.slice(parts, member["begins"] + 1, F.greatest(member["ends"] - member["begins"], F.lit(0)))
     nested = F.concat(F.substring(first, -1, 1), F.array_join(rest, ""))
     plain = F.regexp_extract(first, rf"{named(name)}({PLAIN_VALUE})", 1)
-    return F.when(found["begins"] > 0, F.when(first.rlike(opening(name)), nested).otherwise(plain))
+    return F.when(member["begins"] > 0, F.when(first.rlike(opening(name)), nested).otherwise(plain))
 
 
 def named(name: str) -> str:
-    """A member's name before its value, each character perhaps escaped. A quote inside of a string is always escaped,
-    so this cannot match there."""
+    """Return a pattern for a member's name before its value, in which each character may be escaped.
+
+    It cannot match inside of a string, because a quote is always escaped there.
+    """
     spelled = "".join(rf"(?:{char}|\\u(?i:{ord(char):04x}))" for char in name)
     return rf'(?:^|,)\s*"{spelled}"\s*:\s*'
 
 
 def opening(name: str) -> str:
-    """The same before an array or an object."""
+    """Return a pattern for a member's name before an array or an object."""
     return rf"{named(name)}[\[{{]\z"

@@ -1,4 +1,4 @@
-"""A record's text as VARIANT, and how its parts are told: by a path, and by their own types."""
+"""Read values, and their types, from a record's text as VARIANT."""
 
 from functools import cache
 
@@ -12,9 +12,9 @@ JSON = "_json"
 
 @cache
 def type_at(path: str) -> Column:
-    """The type of the value at a path, null where there is none.
+    """Return the type of the value at a path; null where there is none.
 
-    Arrays and objects are told by a cast that does not look inside. schema_of_variant does, by recursion: an object
+    A cast that does not look inside tells arrays and objects. schema_of_variant looks inside by recursion: an object
     within an object, 900 times, overflows the task's stack, and that ends the JVM instead of failing the record.
     """
     plain = F.call_function("schema_of_variant", at(path, "variant"))
@@ -31,7 +31,7 @@ def at(path: str, kind: str) -> Column:
 
 
 def type_of(value: Column) -> Column:
-    """The type of a value by itself, told in the same way."""
+    """Return the type of a value by itself, in the same way."""
     return (
         F.when(F.try_variant_get(value, "$", "array<boolean>").isNotNull(), F.lit("ARRAY"))
         .when(F.try_variant_get(value, "$", "map<string,boolean>").isNotNull(), F.lit("OBJECT"))

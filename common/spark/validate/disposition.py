@@ -1,5 +1,7 @@
-"""The fate of each record by itself: merged, unless it is folded into a newer one of its key (fold.py), late,
-quarantined, or null."""
+"""Give each record the disposition that it has by itself: merge, late, quarantined, or null.
+
+A record to merge may still become `folded`, where the batch has a newer one of its key: rules/deduplicate.py.
+"""
 
 from functools import cache
 
@@ -15,10 +17,10 @@ from common.spark.validate.rejection import Rejection
 from common.spark.validate.timestamps import is_readable, moment
 
 
-# Columns belong to no table: they are made once for a pipeline, and not, by hundreds of calls, for each of its batches.
+# Columns belong to no table and take hundreds of calls to make. They are made once for a pipeline, not for each batch.
 @cache
 def pipeline_rejections(pipeline: Pipeline) -> tuple[Rejection, ...]:
-    """What decoding lets pass and the pipeline does not."""
+    """Reject what decoding lets pass and the pipeline does not."""
     broken_rules = [
         Rejection(f"RULE_{rule.name}", ~F.coalesce(F.expr(rule.check), F.lit(True)), F.lit(rule.check))  # noqa: FBT003
         for rule in pipeline.quality.rules
@@ -27,7 +29,10 @@ def pipeline_rejections(pipeline: Pipeline) -> tuple[Rejection, ...]:
 
 
 def no_key(pipeline: Pipeline) -> list[Rejection]:
-    """In a column that partitions the table, Delta stores an empty text as null: no event would ever find its row."""
+    """Reject keys that are null, and empty texts in a key that partitions the table.
+
+    Delta stores an empty partition value as null, and no event would ever find its row.
+    """
     words = "is empty, and a key that partitions the table"
     nulls = [
         Rejection("NULL_KEY", F.col(key).isNull(), F.lit(f"{key} is null, and a key of the table"))
@@ -38,12 +43,12 @@ def no_key(pipeline: Pipeline) -> list[Rejection]:
 
 
 def partition_keys(pipeline: Pipeline) -> list[str]:
-    """Keys that partition the table."""
+    """Return the keys that partition the table."""
     return [key for key in pipeline.target.keys if key in pipeline.target.partition_by]
 
 
 def is_empty(name: str) -> Column:
-    """As a text, because the type of a derived column is not known here; no other type has an empty one."""
+    """Compare as text, because the type of a derived column is not known here. Other types have no empty value."""
     return F.col(name).cast("string") == ""
 
 
@@ -57,31 +62,31 @@ def no_sequence(pipeline: Pipeline) -> list[Rejection]:
 def wrong_times(late: Late | None) -> list[Rejection]:
     if late is None:
         return []
-    found = [Rejection("NO_TIME", event_time(late).isNull(), F.lit(f"{late.column} is no time"))]
+    rejections = [Rejection("NO_TIME", event_time(late).isNull(), F.lit(f"{late.column} is no time"))]
     if late.bound or late.future_bound:
-        found.insert(0, Rejection("BAD_TIMESTAMP", ~is_readable(record_time()), spoken_time()))
+        rejections.insert(0, Rejection("BAD_TIMESTAMP", ~is_readable(record_time()), timestamp_message()))
     if late.future_bound:
         ahead = event_time(late) > record_time() + interval(late.future_bound)
-        found.append(
+        rejections.append(
             Rejection("FUTURE", ahead, F.lit(f"{late.column} is more than {late.future_bound} ahead of its record"))
         )
-    return found
+    return rejections
 
 
 def record_time() -> Column:
     return F.col(f"{RECORD}.timestamp")
 
 
-def spoken_time() -> Column:
-    """Words for a record's own time; a time that Spark cannot hold comes as the furthest that it can."""
-    found = F.unix_millis(record_time())
-    or_further = F.when(F.abs(found) >= FURTHEST_MS, F.lit(" or further")).otherwise(F.lit(""))
+def timestamp_message() -> Column:
+    """Write the message for a record's own time. A time that Spark cannot hold comes as the furthest that it can."""
+    milliseconds = F.unix_millis(record_time())
+    or_further = F.when(F.abs(milliseconds) >= FURTHEST_MS, F.lit(" or further")).otherwise(F.lit(""))
     years = F.lit(", outside of the years 0001 to 9999")
-    return F.concat(F.lit("the record's own timestamp is "), found, F.lit(" ms"), or_further, years)
+    return F.concat(F.lit("the record's own timestamp is "), milliseconds, F.lit(" ms"), or_further, years)
 
 
 def event_time(late: Late) -> Column:
-    """A text has to be a whole time: Spark's cast would take 10:00 for one of today."""
+    """Read the event's time. A text needs date and time, because Spark's cast takes 10:00 for a time of today."""
     column = F.col(late.column)
     text = moment(column.cast("string"), "timestamp")
     return F.when(F.typeof(column) == "string", text).otherwise(column.try_cast("timestamp"))
@@ -91,9 +96,9 @@ def interval(bound: str) -> Column:
     return F.expr(f"make_dt_interval(0, 0, 0, {seconds(bound)})")
 
 
-def with_disposition(judged: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Add `_disposition`, by each record alone: what is to be merged may still be folded (rules/deduplicate.py)."""
-    return judged.withColumn(DISPOSITION, disposition(pipeline))
+def with_disposition(validated: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Add `_disposition`, by each record alone. What is to be merged may still become folded (rules/deduplicate.py)."""
+    return validated.withColumn(DISPOSITION, disposition(pipeline))
 
 
 @cache
@@ -107,7 +112,7 @@ def disposition(pipeline: Pipeline) -> Column:
 
 
 def is_late(pipeline: Pipeline) -> Column:
-    """A tombstone is never late: it may well be there to delete what is old."""
+    """True for a late event. A tombstone is never late, because it may be there to delete an old row."""
     late = pipeline.late
     if late is None or late.bound is None:
         return F.lit(False)  # noqa: FBT003

@@ -1,4 +1,4 @@
-"""Verdicts: tests that a record must not meet, in the order in which they count."""
+"""Rejections: conditions that turn a record away. The first one that applies counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from pyspark.sql import functions as F
 
 from common.model.disposition import MESSAGE, REASON
 
-REJECTION = "_verdict"
+REJECTION = "_rejection"
 
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """A code, the records it applies to, and the words for them."""
+    """The code of a reason, the records it applies to, and the message for them."""
 
     code: str
     applies: Column
@@ -26,7 +26,7 @@ class Rejection:
 
 
 def with_reason(rows: DataFrame, rejections: Sequence[Rejection]) -> DataFrame:
-    """Adds `_reason` and `_message` of the first verdict that applies, null where none does, from `_verdict`."""
+    """Add `_reason` and `_message` of the first rejection that applies, null where none does. `_rejection` has both."""
     first = F.coalesce(*(each.where_it_applies for each in rejections)).cast("struct<code:string,message:string>")
     parts = (F.col(f"{REJECTION}.code").alias(REASON), F.col(f"{REJECTION}.message").alias(MESSAGE))
     return rows.select("*", first.alias(REJECTION), *parts)

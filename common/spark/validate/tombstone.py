@@ -1,7 +1,7 @@
 """Tombstones: a record without a value deletes the row of its key, where the pipeline says so.
 
-All that such a record tells is its message key. It is decoded in the value's place, by the same decoder: so a key has
-the same canonical form in both, and nothing that would be refused in a value passes in a key.
+Such a record has only its message key. The same decoder decodes it in the place of the value. So a key has the same
+canonical form in both, and nothing that would be refused in a value passes in a key.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _AS_SENT = "_record_as_sent"
 
 
 def with_key_as_value(records: DataFrame) -> DataFrame:
-    """Adds `_deleted`, and lends each tombstone its key as value, to be decoded; `as_sent` takes it back."""
+    """Add `_deleted`, and set the value of each tombstone to its key, to be decoded. `as_sent` restores the record."""
     value, key = F.col(f"{RECORD}.value"), F.col(f"{RECORD}.key")
     lent = F.col(RECORD).withField("value", F.coalesce(value, key))
     return records.withColumns({DELETED: value.isNull(), _AS_SENT: F.col(RECORD)}).withColumn(RECORD, lent)
@@ -30,12 +30,12 @@ def as_sent(records: DataFrame) -> DataFrame:
 
 
 def of_events(rejections: Sequence[Rejection]) -> list[Rejection]:
-    """What counts for a record with a value only: a tombstone has no columns beside its key."""
+    """Limit rejections to records with a value, because a tombstone has no columns beside its key."""
     return [replace(rejection, applies=~F.col(DELETED) & rejection.applies) for rejection in rejections]
 
 
 def of_tombstones(rejections: Sequence[Rejection]) -> list[Rejection]:
-    """The same tests on a message key; whatever is wrong with it, the row to delete cannot be found."""
+    """Apply the same rejections to a message key. Whatever is wrong with it, the row to delete cannot be found."""
     no_key = Rejection(BAD_KEY, is_tombstone_without_key(), F.lit("the record has neither value nor key"))
     return [no_key, *(_of_key(rejection) for rejection in rejections)]
 

@@ -1,34 +1,29 @@
-"""Values that Spark computes and that not every reader of a table can read: Python, and Delta Kernel for one.
+"""Reject values that Spark can compute, but that Python, Delta Kernel or other readers of a table cannot read.
 
-Decoders let no such value pass. A derived column can make one of sound values, and a file of a base load can hold one.
+Decoders let no such value pass. A derived column can compute one from valid values, and a file of a base load can have
+one.
 """
 
 from functools import cache
 
-from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from common.spark.columns import is_utf8
 from common.spark.validate.rejection import Rejection
-from common.spark.validate.timestamps import YEARS
+from common.spark.validate.timestamps import in_years
 
 MOMENTS = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
-# Columns belong to no table: they are made once, and not for each batch.
+# A column belongs to no table, so it is made once, and not for each batch.
 @cache
 def unfit_values(name: str, kind: T.DataType) -> tuple[Rejection, ...]:
-    """What is wrong with a value of this type: a year that does not have four digits, or bytes that are no text."""
+    """Reject a year that does not have four digits, or bytes that are no text, by the type of the column."""
     value = F.col(name)
     if isinstance(kind, MOMENTS):
         words = F.concat(F.lit(f"{name}: {kind.simpleString()} of the years 0001 to 9999 is wanted, not "), value)
         return (Rejection("WRONG_TYPE", ~in_years(value, kind), words),)
     if isinstance(kind, T.StringType):
-        is_text = F.call_function("is_valid_utf8", value)
-        return (Rejection("NOT_UTF8", ~is_text, F.lit(f"{name}: the text is not UTF-8")),)
+        return (Rejection("NOT_UTF8", ~is_utf8(value), F.lit(f"{name}: the text is not UTF-8")),)
     return ()
-
-
-def in_years(value: Column, kind: T.DataType) -> Column:
-    first, last = (F.lit(end).cast("timestamp").cast(kind) for end in YEARS)
-    return value.between(first, last)
