@@ -47,7 +47,7 @@ class BatchLoop:
                 stop.check()
                 quiet = 0.0 if settled else quiet + self._wait(patience)
                 available = self.run.topic.available()
-        print(f"Waiting for {spoken(patience.give_up_seconds, 'min')} for messages, aborting...", flush=True)
+        print(f"Waiting for {format_wait(patience.give_up_seconds, 'min')} for messages, aborting...", flush=True)
 
     def _plan(self, available: Available) -> Plan:
         return plan(self.run.position.offsets, available, self.run.pipeline.source.max_records_per_batch)
@@ -69,12 +69,12 @@ class BatchLoop:
 
     def _wait(self, patience: IdlePolicy) -> float:
         print_rows(0)
-        print(f"Waiting for {spoken(patience.wait_seconds)} to see if messages come...", flush=True)
+        print(f"Waiting for {format_wait(patience.wait_seconds)} to see if messages come...", flush=True)
         pause(patience.wait_seconds)
         return patience.wait_seconds
 
 
-def spoken(seconds: float, minute: str = "minute") -> str:
+def format_wait(seconds: float, minute: str = "minute") -> str:
     """`1 minute`, `3 min`, `5 seconds`: whole minutes as minutes."""
     if seconds % 60:
         return f"{seconds:g} seconds"
