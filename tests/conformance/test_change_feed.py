@@ -40,7 +40,7 @@ def test_the_feed_of_random_batches_is_that_of_the_merge(
         done = {
             each: merged_by(each, request_of(changes, tmp_path / each, declared, seq=seq)) for each in (DRIVER, MERGE)
         }
-        assert done[DRIVER] == done[MERGE]
+        assert done[0] == done[1]
     feeds = {each: feed(spark, tmp_path / each) for each in (DRIVER, MERGE)}
     assert feeds[DRIVER] == feeds[MERGE]
     kinds = {kind for _, kind, _ in feeds[DRIVER]}

@@ -15,7 +15,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.merge.strategies import choose_strategy
-from common.model.disposition import DELETED
 from common.model.limits import Limits
 from common.settings.pipeline import Pipeline
 from common.spark.session import settings
@@ -143,21 +142,6 @@ def test_partitions_are_those_that_delta_makes(spark: SparkSession, tmp_path: Pa
     for row in spark.read.format("delta").load(str(path)).select(F.col("part").cast("string")).distinct().collect():
         wanted = F.col("part").eqNullSafe(F.lit(row["part"]).cast(kind))
         assert spark.read.format("delta").load(str(path)).where(wanted).count() > 0
-
-
-def test_deletes_of_something_and_of_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    declared = pipeline(
-        "t",
-        source={"columns": {"id": "bigint", "part": "string", "value": "string"}, "null_value": "delete"},
-        target={"keys": ["id"], "prune_by": ["id"], "partition_by": ["part"]},
-    )
-    schema = "id bigint, part string, value string"
-    stand = spark.createDataFrame([(n, "ab"[n % 2], "x") for n in range(6)], schema)
-    gone = [(n, None, None, True) for n in (1, 3, 5, 4, 77)]
-    changes = spark.createDataFrame(gone, f"{schema}, {DELETED} boolean").localCheckpoint()
-    path = both_ways(spark, stand, changes, tmp_path, declared)
-    assert spark.read.format("delta").load(str(path)).count() == 2
-    assert len(deltalake.DeltaTable(path).file_uris()) == 1
 
 
 def test_a_candidate_that_nothing_changes_in_stays(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Merge strategies: each gives the table that Delta's MERGE gives, or declines with a reason."""
 
-import random
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +7,9 @@ from typing import Any
 import pytest
 from delta.exceptions import ConcurrentAppendException, ConcurrentTransactionException
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from common.delta.candidate_files import CandidateFiles
-from common.delta.lineage import LINEAGE_TYPE
 from common.delta.open_ledger import transaction
 from common.delta.transaction import DirectTransaction
 from common.errors import AccountingError, StateError
@@ -21,23 +17,14 @@ from common.merge.position_only import PreparedPosition
 from common.merge.request import MergeRequest
 from common.merge.strategies import choose_strategy
 from common.merge.strategy import Declined, PreparedMerge
-from common.model.disposition import DELETED
 from common.model.limits import DEFAULT_LIMITS
-from common.model.merge_spec import LINEAGE
-from common.settings.pipeline import Pipeline
 from common.spark.jvm import delta_log
 from common.spark.small_queries import small_query_conf
-from tests.support.merges import DRIVER, MERGE, SPARK, STRATEGIES, merged_by, only, request_of, stamped
+from tests.support.merges import DRIVER, MERGE, SPARK, STRATEGIES, only, request_of, stamped
 from tests.support.trial import pipeline
 
 SCHEMA = "id bigint, part string, degrees double"
-WAYS = {
-    "by position": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
-    "by a sequence": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "sequence": "degrees"}),
-    "with deletes": pipeline("t", source={"null_value": "delete"}, target={"keys": ["id"], "prune_by": ["id"]}),
-    "with lineage": pipeline("t", target={"keys": ["id"], "prune_by": ["id"], "lineage": True}),
-    "lineage given up": pipeline("t", target={"keys": ["id"], "prune_by": ["id"]}),
-}
+BY_POSITION = pipeline("t", target={"keys": ["id"], "prune_by": ["id"]})
 
 
 @pytest.fixture(params=[DRIVER, SPARK])
@@ -46,47 +33,13 @@ def strategy(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_strategy_gives_the_same(spark: SparkSession, tmp_path: Path, way: str) -> None:
-    """Rows, metrics and what found nothing to do: from batches that touch some files, and one that touches none."""
-    declared, chance = WAYS[way], random.Random(way)
-    files = [[(n, f"p{n % 2}", float(n % 5)) for n in range(start, start + 6)] for start in range(0, 60, 10)]
-    origin = F.lit(None).cast(LINEAGE_TYPE).alias(LINEAGE)
-    for rows in files:
-        target = spark.createDataFrame(rows, SCHEMA).select("*", *([origin] if "lineage" in way else []))
-        target.coalesce(1).write.format("delta").mode("append").partitionBy("part").save(str(tmp_path / DRIVER))
-    for name in (SPARK, MERGE):
-        shutil.copytree(tmp_path / DRIVER, tmp_path / name)
-    batches = [chance.sample(range(60), 9), chance.sample(range(20, 40), 4), [100, 101]]
-    for seq, numbers in enumerate(batches, start=1):
-        changes = changes_to(spark, declared, numbers, chance)
-        found = {}
-        for name in STRATEGIES:
-            done = merged_by(name, request_of(changes, tmp_path / name, declared, seq=seq))
-            content = sorted(map(str, spark.read.format("delta").load(str(tmp_path / name)).collect()))
-            found[name] = done, content
-        assert found[DRIVER] == found[MERGE]
-        assert found[SPARK] == found[MERGE]
-        assert found[DRIVER][0].inserted > 0
-
-
-def changes_to(spark: SparkSession, declared: Pipeline, numbers: list[int], chance: random.Random) -> DataFrame:
-    rows = [(n, f"p{n % 2}", float(chance.randrange(8)), chance.random() < 0.3) for n in numbers]
-    changes = spark.createDataFrame(rows, f"{SCHEMA}, {DELETED} boolean")
-    if declared.target.lineage:
-        changes = changes.withColumn(
-            LINEAGE, F.struct(*(F.lit(1).cast(f.dataType).alias(f.name) for f in LINEAGE_TYPE))
-        )
-    return (changes if declared.deletes else changes.drop(DELETED)).localCheckpoint()
-
-
 def table_of(spark: SparkSession, path: Path, *rows: tuple[int, str, float], **properties: str) -> None:
     frame = spark.createDataFrame(rows or [(1, "a", 1.0), (2, "a", 2.0)], SCHEMA).coalesce(1)
     frame.write.format("delta").mode("append").options(**properties).save(str(path))
 
 
 def request(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: str = SCHEMA) -> MergeRequest:
-    return request_of(spark.createDataFrame(rows, schema).localCheckpoint(), path, WAYS["by position"])
+    return request_of(spark.createDataFrame(rows, schema).localCheckpoint(), path, BY_POSITION)
 
 
 def prepared(spark: SparkSession, path: Path, name: str, *rows: tuple[Any, ...]) -> PreparedMerge:
