@@ -37,9 +37,7 @@ def test_the_feed_of_random_batches_is_that_of_the_merge(
     shutil.copytree(tmp_path / DRIVER, tmp_path / MERGE)
     for seq in range(1, batches + 1):
         changes = random_changes(spark, declared, chance)
-        done = {
-            each: merged_by(each, request_of(changes, tmp_path / each, declared, seq=seq)) for each in (DRIVER, MERGE)
-        }
+        done = [merged_by(each, request_of(changes, tmp_path / each, declared, seq=seq)) for each in (DRIVER, MERGE)]
         assert done[0] == done[1]
     feeds = {each: feed(spark, tmp_path / each) for each in (DRIVER, MERGE)}
     assert feeds[DRIVER] == feeds[MERGE]
