@@ -204,7 +204,7 @@ def commit_with_retries(pending: PendingTransaction, batch: ReconciledBatch) -> 
                 refuse_moved(ledger, pending.before)
                 raise
             log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
-            time.sleep(limits.first_pause_seconds * 2 ** (attempt - 1))
+            time.sleep(limits.pause_seconds(attempt))
         else:
             return chosen
     raise AssertionError("the last attempt returns or raises")

@@ -36,5 +36,9 @@ class Limits:
     commit_attempts: int = 6
     first_pause_seconds: float = 0.5
 
+    def pause_seconds(self, attempt: int) -> float:
+        """How long to wait after an attempt at a commit that another writer was faster than."""
+        return self.first_pause_seconds * 2.0 ** (attempt - 1)
+
 
 DEFAULT_LIMITS = Limits()

@@ -135,7 +135,7 @@ def replay_with_retries(
             if attempt == limits.commit_attempts:
                 raise TryLater("another writer was faster", "nothing was replayed; run it again") from error
             print("Another writer was faster; planned anew:")
-            time.sleep(limits.first_pause_seconds * 2 ** (attempt - 1))
+            time.sleep(limits.pause_seconds(attempt))
         else:
             return
 

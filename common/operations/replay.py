@@ -28,8 +28,7 @@ from common.merge.changes import Changes
 from common.merge.request import MergeRequest
 from common.merge.strategies import choose_strategy
 from common.model import disposition
-from common.model.disposition import DELETED, DISPOSITION, MERGE, REASON
-from common.model.disposition import FOLDED as FOLDED_IN_BATCH
+from common.model.disposition import DELETED, REASON
 from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.merge_spec import LINEAGE
 from common.model.position import Replay
@@ -44,7 +43,7 @@ from common.spark.arrow_rows import can_collect
 from common.spark.classify import classify
 from common.spark.decode.decoder import Decoder
 from common.spark.deduplicate import deduplicate
-from common.spark.key_uniqueness import refuse_split_keys
+from common.spark.key_uniqueness import COMPETES, refuse_split_keys
 from common.spark.pruning import prune_condition, prune_types, ranges_column, ranges_from_json, undeclared_keys
 from common.spark.queries import collect_many
 
@@ -134,7 +133,7 @@ class Replayer:
         if not types:
             return []
         undivided = undeclared_keys(classified.schema, pipeline)
-        column = ranges_column(types, F.expr(f"{DISPOSITION} IN ('{MERGE}', '{FOLDED_IN_BATCH}')"), undivided)
+        column = ranges_column(types, F.expr(COMPETES), undivided)
         ranges = collect_many({"ranges": classified.agg(column.alias("ranges"))})["ranges"][0]["ranges"]
         value_ranges = {name: ranges_from_json(ranges[name], kind) for name, kind in types}
         if not any(each.ranges for each in value_ranges.values()):

@@ -228,7 +228,7 @@ def reason_to_decline(changes: DataFrame, path: Path) -> str:
     """Of a batch that another strategy has merged after all."""
     request = request_of(changes, path, keyed([]))
     chosen = choose_strategy(request)
-    committed(request, chosen)
+    committed(request, chosen.prepared)
     return chosen.declined[DRIVER]
 
 

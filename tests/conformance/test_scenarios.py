@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from common.engine.changes import changes_of
 from common.engine.materialized_batch import materialize
 from common.merge.request import MergeRequest
-from common.merge.strategies import choose_strategy
 from common.merge.strategy import Declined
 from common.model.disposition import DELETED, DISPOSITION, MERGE, MESSAGE, REASON
 from common.model.limits import DEFAULT_LIMITS, Limits
@@ -25,7 +24,7 @@ from common.rules.pruning import prune_bounds
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.conformance.scenarios import DELETE, NOON, SCENARIOS, Event, Scenario
-from tests.support.merges import DRIVER, SPARK, STRATEGIES, committed, only, stamped
+from tests.support.merges import DRIVER, SPARK, STRATEGIES, committed, stamped
 from tests.support.merges import MERGE as DELTA_MERGE
 
 
@@ -71,28 +70,15 @@ def settled(spark: SparkSession, scenario: Scenario, way: Way, path: Path) -> li
     for seq, events in enumerate(scenario.batches, start=1):
         request = request_of(classified(spark, scenario.pipeline(), events, offset), scenario, way, path, seq)
         offset += len(events)
-        if isinstance(STRATEGIES[way.strategy].prepare(request), Declined):
+        prepared = STRATEGIES[way.strategy].prepare(request)
+        if isinstance(prepared, Declined):
             return None
-        told.append(committed(request, choose_strategy(fresh(request), only(way.strategy))))
+        told.append(committed(request, prepared))
     told.append(sorted(map(str, spark.read.format("delta").load(str(path)).collect())))
     if scenario.is_read_by_others:
         told.append(rows_for_others(path, scenario))
     told.append(feed(spark, path, scenario, before + 1))
     return told
-
-
-def fresh(request: MergeRequest) -> MergeRequest:
-    """A new attempt: what the strategy was asked before has begun a transaction."""
-    return MergeRequest(
-        request.spark,
-        request.table,
-        request.pipeline,
-        request.declared_changes,
-        request.to_merge,
-        request.declared_bounds,
-        request.stamp,
-        request.limits,
-    )
 
 
 def request_of(rows: DataFrame, scenario: Scenario, way: Way, path: Path, seq: int) -> MergeRequest:

@@ -118,7 +118,7 @@ def settled(spark: SparkSession, pair: Combination, path: Path, choice: Sequence
     to_merge = sum(each.dispositions[MERGE] for each in stats.tally.values())
     changes = changes_of(batch, declared, after)
     request = MergeRequest(spark, table, declared, changes, to_merge, bounds, after)
-    return committed(request, choose_strategy(request, choice))
+    return committed(request, choose_strategy(request, choice).prepared)
 
 
 def expected_outcome(pair: Combination) -> Outcome:

@@ -243,7 +243,7 @@ def test_a_table_with_a_value_that_kernel_cannot_read_is_merged_by_delta(
         changes = rows_of(spark, pa.date32(), DAYS, 2)
         request = request_of(changes, tmp_path, keyed("date", partition_by=by))
         chosen = choose_strategy(request)
-        committed(request, chosen)
+        committed(request, chosen.prepared)
     assert chosen.strategy == DELTA_MERGE
     numbers = spark.read.format("delta").load(str(tmp_path)).select("n").collect()
     assert sorted(row["n"] for row in numbers) == [1, *[2] * len(DAYS)]

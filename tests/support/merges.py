@@ -13,8 +13,8 @@ from common.merge.driver_rewrite import DriverRewrite
 from common.merge.position_only import PositionOnly
 from common.merge.request import MergeRequest
 from common.merge.spark_rewrite import SparkRewrite
-from common.merge.strategies import ChosenMerge, choose_strategy
-from common.merge.strategy import MergeStrategy
+from common.merge.strategies import choose_strategy
+from common.merge.strategy import MergeStrategy, PreparedMerge
 from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.position import Position
 from common.settings.locations import location
@@ -57,13 +57,12 @@ def only(name: str) -> Sequence[MergeStrategy]:
 
 def merged_by(name: str, request: MergeRequest) -> Outcome:
     """Commit a batch by this strategy; what it did is told by the commit."""
-    chosen = choose_strategy(request, only(name))
-    return committed(request, chosen)
+    return committed(request, choose_strategy(request, only(name)).prepared)
 
 
-def committed(request: MergeRequest, chosen: ChosenMerge) -> Outcome:
-    stamp, forecast = request.stamp, chosen.prepared.forecast
+def committed(request: MergeRequest, prepared: PreparedMerge) -> Outcome:
+    stamp, forecast = request.stamp, prepared.forecast
     with transaction(request.spark, stamp):
-        chosen.prepared.commit(stamp)
+        prepared.commit(stamp)
     metrics = open_ledger(request.spark, request.table.uri, "trial").metrics(stamp)
     return outcome(metrics, superseded=forecast.superseded, absent=forecast.absent)
