@@ -3,6 +3,7 @@
 import difflib
 import tomllib
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
@@ -263,7 +264,7 @@ class Target(Section):
         """What the table is called where tables have names: as its folder, unless the file says otherwise."""
         return self.name or (None if self.path is None else self.path.rstrip("/").rpartition("/")[2])
 
-    @property
+    @cached_property
     def ordering(self) -> str | None:
         """The column that orders the events of a key; None where their place in the topic does."""
         return None if self.sequence == POSITION else self.sequence
@@ -378,12 +379,12 @@ class Pipeline(Section):
         """Equal pipelines have equal names: what is made of a pipeline can be kept for it."""
         return hash(self.name)
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The table's columns: the events' own, then the derived ones."""
         return [*self.source.columns, *self.target.derived]
 
-    @property
+    @cached_property
     def deletes(self) -> bool:
         """Whether a record without a value deletes the row of its key."""
         return self.source.null_value == "delete"
