@@ -26,7 +26,7 @@ from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from common.spark.expressions import check_expressions
 from tests.support.broker import Broker
-from tests.support.partitions import numbered
+from tests.support.partitions import numbered, of_topic
 from tests.support.rival import Rival
 from tests.support.trial import Trial, drained, event, pipeline
 from tests.support.waiting import await_true
@@ -135,7 +135,8 @@ def test_34_a_rival_in_the_midst_of_the_merge_meets_the_fence(
 
     def act() -> None:
         session = trial.spark.newSession()
-        theirs = replace(trial.position().advanced(trial.topic, "an id", {0: 1, 1: 0, 2: 0}), run="a rival")
+        ends = of_topic(trial.topic, {0: 1, 1: 0, 2: 0})
+        theirs = replace(trial.position().advanced({trial.topic: "an id"}, ends), run="a rival")
         with transaction(session, theirs):
             commit_empty(session, trial.table.uri)
 
