@@ -111,7 +111,7 @@ def test_04_what_is_gone_is_no_fetch_and_spark_has_the_error(trial: Trial, broke
 def test_records_behind_the_plan_do_not_keep_a_fetch_alive() -> None:
     """Of one partition they come for ever; the leader of the other one is away."""
     limits = Limits(fetch_seconds=0.05)
-    behind = SimpleNamespace(partition=lambda: 0, offset=lambda: 7, error=lambda: None)
+    behind = SimpleNamespace(topic=lambda: "t", partition=lambda: 0, offset=lambda: 7, error=lambda: None)
     consumer = SimpleNamespace(assign=lambda _: None, unassign=lambda: None, poll=lambda _: behind)
     assert fetch.Fetcher(lambda: consumer).fetch(Plan(of_t({0: 7, 1: 0}), of_t({0: 7, 1: 1})), limits) is None  # type: ignore[arg-type,return-value]
 
