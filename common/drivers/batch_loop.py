@@ -76,8 +76,10 @@ def format_wait(seconds: float, minute: str = "minute") -> str:
 
 
 def pause(seconds: float) -> None:
-    """Wait until the time is over or a signal has come. Exit where the parent process has died: an orphan would go on
-    holding the table's lock."""
+    """Wait until the time is over or a signal has come.
+
+    Exit where the parent process has died, because an orphan would go on holding the table's lock.
+    """
     parent = os.getppid()
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:

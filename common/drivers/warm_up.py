@@ -46,8 +46,10 @@ FAILURES = (AlluviumError, PySparkException, Py4JError, OSError, RuntimeError, A
 
 
 def warm_up(spark: SparkSession, start: RunState) -> None:
-    """Rehearse, unless many records are waiting: settling them warms the JVM as well. A failed rehearsal does not fail
-    the job."""
+    """Rehearse, unless many records are waiting: settling them warms the JVM as well.
+
+    A failed rehearsal does not fail the job.
+    """
     # Executors on other machines would not see the folder, or leave files in one of theirs.
     is_local = str(spark.sparkContext.master).startswith("local")
     if is_wanted() or not is_local or waiting(start) > SAMPLE_RECORDS:
@@ -92,8 +94,10 @@ def rehearse(spark: SparkSession, start: RunState) -> int:
 
 
 def create_alike(spark: SparkSession, context: BatchContext, table: Location) -> Position:
-    """Create an empty table like the user's, at the beginning of an epoch. Its log is two files, and Spark would need
-    longer to write them than for the first batch."""
+    """Create an empty table like the user's, at the beginning of an epoch.
+
+    Its log is two files, and Spark would need longer to write them than for the first batch.
+    """
     snapshot = delta_snapshot(spark, context.table.uri)
     protocol = json.loads(snapshot.protocol().json())["protocol"]
     metadata = json.loads(snapshot.metadata().json())["metaData"] | {"id": str(uuid.uuid4())}
@@ -135,8 +139,10 @@ def sample(available: Available) -> Plan:
 def settle_again_and_again(
     context: BatchContext, position: Position, spark: SparkSession, records: Sequence[Record]
 ) -> int:
-    """Settle the same events under new offsets in each round: the first inserts them, the others update them. Return
-    the number of rounds, which is smaller on a busy machine."""
+    """Settle the same events under new offsets in each round, and return the number of rounds.
+
+    The first round inserts the events, the others update them. On a busy machine there are fewer rounds.
+    """
     until = time.monotonic() + LONGEST_SECONDS
     for number in range(ROUNDS):
         if time.monotonic() > until:

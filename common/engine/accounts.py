@@ -19,8 +19,7 @@ from common.rules.pruning import PruneBound, prune_bounds
 
 @dataclass(frozen=True)
 class ReconciledBatch:
-    """A batch in which every planned offset is explained: its rows with their dispositions, the changes to merge, and
-    the prune bounds."""
+    """A batch in which every planned offset is explained, with the changes to merge and their prune bounds."""
 
     rows: MaterializedBatch
     changes: Changes

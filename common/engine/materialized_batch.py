@@ -39,8 +39,7 @@ IS_TO_MERGE = f"{DISPOSITION} = '{MERGE}'"
 
 @dataclass(frozen=True)
 class BatchStats:
-    """The statistics of a batch for the accounts and the merge: counts of each partition, at most one ambiguous key,
-    and the value ranges of the prune columns."""
+    """The statistics of a batch: counts by partition, at most one ambiguous key, ranges of the prune columns."""
 
     tally: Mapping[TopicPartition, PartitionTally]
     ambiguous: Sequence[JsonRow]

@@ -63,8 +63,10 @@ def planned_by_spark(before: Offsets, end: Offsets) -> Plan:
 
 
 def is_already_committed(planned: Plan, position: Position) -> bool:
-    """True for a batch that the table already has, or that has no records. A batch that begins anywhere but at the
-    position is refused."""
+    """True for a batch that the table already has, or that has no records.
+
+    A batch that begins anywhere but at the position is refused.
+    """
     # Every partition of the position counts: a batch that leaves one out would make the table forget its offset there.
     # A topic that is new to the table may begin anywhere, and Spark plans it even where nobody has written to it yet.
     known = {each.topic for each in position.offsets}

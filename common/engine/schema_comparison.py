@@ -53,8 +53,10 @@ class TableShape:
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference in words, with its remedy: `clauses` or `edit`. Neither is given where pipeline and table work
-    together as they are."""
+    """One difference in words, with its remedy: `clauses` or `edit`.
+
+    Neither is given where pipeline and table work together as they are.
+    """
 
     what: str
     # Clauses of ALTER TABLE.
@@ -97,9 +99,11 @@ def of_column(declared: T.StructField, pipeline: Pipeline, table: TableShape) ->
 def of_alterations(
     what: str, steps: Sequence["Alteration"], field: T.StructField, pipeline: Pipeline, table: TableShape
 ) -> Difference:
-    """Return the difference with its clauses. Delta alters no column that a constraint names, so the constraint is
-    dropped and added again. That is left to the operator: a job that is killed in between would leave the table without
-    it."""
+    """Return the difference with its clauses.
+
+    Delta alters no column that a constraint names, so the constraint is dropped and added again. That is left to the
+    operator, because a job that is killed in between would leave the table without it.
+    """
     policy, named = pipeline.target.schema_changes, constraints_on(field, table)
     needs_feature = any(step.kind == "widened" for step in steps) and not table.is_on(WIDENING)
     feature = [set_property(WIDENING, "true")] if needs_feature else []
@@ -261,8 +265,10 @@ def declare_as(name: str, kind: T.DataType, pipeline: Pipeline) -> str:
 
 
 def table_rules(pipeline: Pipeline, table: TableShape) -> list[Rule]:
-    """Turn the table's own constraints into rules of the pipeline: a record that breaks one is turned away alone, where
-    Delta would refuse the whole batch."""
+    """Turn the table's own constraints into rules of the pipeline.
+
+    A record that breaks one is turned away alone, where Delta would refuse the whole batch.
+    """
     fields = [(name, field) for name in pipeline.columns if (field := table.field(name)) is not None]
     found = [rule for name, field in fields for rule in rules_of_column(name, field, pipeline)]
     for name, check in table.properties.items():

@@ -52,8 +52,7 @@ def resolve_inputs(name: str, delta_dir: str, brokers: str, topics: str, *, chec
 
 
 def resolve_further(first: Inputs, also: Sequence[tuple[str, str]]) -> list[Inputs]:
-    """Return the inputs of all targets of a job: the first, and each further pipeline with its table. All share one
-    read."""
+    """Return the inputs of all targets of a job, which share one read: the first, and each further pipeline's."""
     targets = [first]
     for name, delta_dir in also:
         pipeline, table = read_pipeline(name), location(delta_dir)
@@ -110,8 +109,10 @@ def start_from_table(spark: SparkSession, given: Inputs) -> RunState:
 
 
 def recover(spark: SparkSession, start: RunState) -> None:
-    """Recover from a dead run: delete provisional rows of the side tables, and copy the position. Alter the table where
-    the pipeline declares more than it has."""
+    """Recover from a dead run: delete provisional rows of the side tables, and copy the position.
+
+    Alter the table where the pipeline declares more than it has.
+    """
     fault_point("started")
     table = start.context.table.uri
     ledger = open_ledger(spark, table, start.context.pipeline.name)

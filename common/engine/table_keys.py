@@ -56,8 +56,10 @@ class TableKeys:
 
 
 def first_unclear_key(rows: DataFrame, pipeline: Pipeline) -> str | None:
-    """Describe the first key that stands twice, is null, or has an empty text in a partition column, which Delta stores
-    as null. An event would update two rows of such a key, or find none."""
+    """Describe the first key that stands twice, is null, or has an empty text in a partition column.
+
+    Delta stores such a text as null. An event would update two rows of such a key, or find none.
+    """
     keys = pipeline.target.keys
     has_null = reduce(or_, (F.col(quoted(key)).isNull() for key in keys))
     has_empty = reduce(or_, map(is_empty, partition_keys(pipeline)), F.lit(False))  # noqa: FBT003

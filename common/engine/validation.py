@@ -21,16 +21,21 @@ def decode_batch(context: BatchContext, rows: ReadRows) -> DataFrame:
 
 
 def validate_batch(context: BatchContext, planned: Plan, rows: ReadRows, events: DataFrame) -> MaterializedBatch:
-    """Validate the events. Where the decoder has met schemas that it did not know, they are decoded once more, from
-    the rows that were read and not from the topic."""
+    """Validate the events, once more where the decoder has met schemas that it did not know.
+
+    The rows are then decoded again as they were read: the topic is not read twice.
+    """
     batch = validate_once(context, planned, rows, events)
     informed = context.decoder.with_schemas_seen_in(lambda: batch.rows)
     return batch if informed is None else computed(context, batch.rows.select(RECORD), informed, rows)
 
 
 def validate_once(context: BatchContext, planned: Plan, rows: ReadRows, events: DataFrame) -> MaterializedBatch:
-    """Validate and compute the events. The topic is read again only where a record's time fails every read by Spark,
-    because retention may have shortened the log meanwhile."""
+    """Validate and compute the events.
+
+    The topic is read again only where a record's time fails every read by Spark, because retention may have shortened
+    the log meanwhile.
+    """
     try:
         classified = validate(events, context.pipeline, context.decoder)
         return materialize(classified, context.pipeline, context.limits, is_fetched=rows.is_fetched)

@@ -40,8 +40,10 @@ def arrow_type(name: str) -> pa.DataType | None:
 
 
 def sortable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Map values to a form that compares as in Spark: both zeros are one number, and NaN equals itself and is greater
-    than every number. Nulls remain."""
+    """Map values to a form that compares as in Spark. Nulls remain.
+
+    Both zeros are one number, and NaN equals itself and is greater than every number.
+    """
     if column.type not in BITS:
         return column
     values = column.combine_chunks()

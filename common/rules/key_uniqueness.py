@@ -77,8 +77,7 @@ def check_keys(ambiguous: Iterable[Mapping[str, Any]], keys: Sequence[str], orde
 
 
 def refuse_split(key: str, row: Mapping[str, Any], ordering: str | None) -> None:
-    """Refuse a key from two partitions without an ordering column, because offsets of two partitions do not order
-    events."""
+    """Refuse a key from two partitions without an ordering column, because their offsets do not order events."""
     if ordering is not None:
         return
     least, greatest = (TopicPartition(**row[name]) for name in ("_least", "_greatest"))

@@ -35,8 +35,7 @@ class Quality(Section):
 
 
 class Late(Section):
-    """Bounds for events that are too old or too far in the future, by an event column against the record's own
-    timestamp."""
+    """Bounds for an event that is too old or too far in the future, by its own time against the record's timestamp."""
 
     column: Column
     """The column with the event's own time: a timestamp, a text that is one, or a number of seconds since 1970.
