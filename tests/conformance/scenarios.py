@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from common.settings.pipeline import Pipeline
+from tests.support.frames import frame
 from tests.support.trial import pipeline
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -55,8 +56,8 @@ class Scenario:
         half = len(self.rows) // 2
         for rows in (self.rows[:half], self.rows[half:]):
             if rows:
-                frame = spark.createDataFrame(list(rows), ddl).coalesce(1)
-                frame.write.format("delta").mode("append").save(path)
+                written = frame(spark, rows, ddl).coalesce(1)
+                written.write.format("delta").mode("append").save(path)
         for statement in self.statements:
             spark.sql(statement.format(f"delta.`{path}`"))
 

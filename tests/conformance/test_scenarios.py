@@ -24,6 +24,7 @@ from common.rules.pruning import prune_bounds
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.conformance.scenarios import DELETE, NOON, SCENARIOS, Event, Scenario
+from tests.support.frames import frame
 from tests.support.merges import DRIVER, SPARK, STRATEGIES, committed, stamped
 from tests.support.merges import MERGE as DELTA_MERGE
 
@@ -108,7 +109,7 @@ def classified(spark: SparkSession, declared: Pipeline, events: list[Event], fir
         record = (b"k", b"v", "t", 0, first + number, NOON)
         rows.append((*values, record, None, None, MERGE, *([is_delete] if declared.deletes else [])))
     schema = f"{ddl}, {RECORD} {RECORD_DDL}, {REASON} string, {MESSAGE} string, {DISPOSITION} string{deletes}"
-    return spark.createDataFrame(rows, schema)
+    return frame(spark, rows, schema)
 
 
 def version(spark: SparkSession, path: Path) -> int:

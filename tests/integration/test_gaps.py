@@ -14,6 +14,7 @@ from common.rules import gaps as rule
 from common.rules.gaps import Gaps
 from common.spark import gaps as query
 from tests.support.broker import Broker
+from tests.support.frames import frame
 from tests.support.trial import Trial, event
 
 # By partition: the planned range, the offsets that were read, and the gaps.
@@ -36,9 +37,7 @@ def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, ar
     if arrow:
         found = rule.find_gaps(pa.Table.from_pylist(places), ranges)
     else:
-        found = query.find_gaps(
-            spark.createDataFrame(places, f"{RECORD} struct<partition: int, offset: bigint>"), ranges
-        )
+        found = query.find_gaps(frame(spark, places, f"{RECORD} struct<partition: int, offset: bigint>"), ranges)
     assert found == {partition: gaps for partition, (_, _, gaps) in PARTITIONS.items()}
 
 

@@ -22,6 +22,7 @@ from common.settings.kafka_security import access
 from common.settings.locations import Location, location
 from common.settings.pipeline import Pipeline
 from tests.support.broker import Broker
+from tests.support.frames import frame
 
 BASE = [(1, "a", 1.0), (2, "a", 2.0)]
 Rows = set[tuple[int, str, float | None]]
@@ -61,7 +62,7 @@ def tombstone(identity: int, part: str) -> tuple[bytes, None]:
 
 def load_trial_base(spark: SparkSession, folder: Path) -> Path:
     """A table of the base rows, loaded once and copied for each trial."""
-    spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
+    frame(spark, BASE, "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
     load_base(spark, pipeline("any"), location(f"{folder}/base"), location(f"{folder}/table"), overwrite=False)
     return folder / "table"
 
