@@ -63,6 +63,12 @@ class Scenario:
 
 
 THREE = {"id": "bigint", "part": "string", "value": "string"}
+NESTED = {
+    "id": "bigint",
+    "tags": "array<string>",
+    "prices": "map<string, decimal(6,2)>",
+    "lines": "array<struct<sku: string, days: array<date>>>",
+}
 BASE = [(n, "ab"[n % 2], f"old {n}") for n in range(8)]
 UPSERTS = [[(1, "b", "new"), (20, "c", "new"), (1, "b", "newest"), (6, "a", None)], [(20, "c", "again"), (7, "b", "x")]]
 
@@ -109,6 +115,11 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "a timestamp key": lambda: keyed("timestamp", [NOON, EARLY, datetime(1969, 1, 1, tzinfo=UTC)]),
     "a string key": lambda: keyed("string", ["", "a", "\U0001f321", "a" * 40, "b\\'\"`${env:HOME}", "é"]),
     "a boolean key": lambda: keyed("boolean", [True, False]),
+    "nested columns": lambda: Scenario(
+        NESTED,
+        [(n, ["é", None], {"k": Decimal("1.50")}, [("s", [date(2023, 1, 5), None]), None]) for n in range(4)],
+        [[(1, [], {}, []), (9, None, {"": None}, [(None, None)]), (1, ["x"], None, None)], [(9, ["y"], {}, None)]],
+    ),
     "two keys": lambda: upserts(target={"keys": ["id", "part"]}),
     "ordered by a double": lambda: ordered("double", [None, 0.0, 1.5, NAN, -INFINITY]),
     "ordered by a timestamp": lambda: ordered("timestamp", [None, NOON, EARLY]),
