@@ -187,10 +187,13 @@ def counted(identity: int, seconds: int, digits: str) -> tuple[bytes, bytes]:
     return str(identity).encode(), json.dumps({"id": identity, "seconds": seconds, "digits": digits}).encode()
 
 
+PRUNED, PARTED = {"prune_by": ["day", "at", "code"]}, {"partition_by": ["day"], "prune_by": ["day"]}
+
+
 @pytest.mark.parametrize(
-    "target",
-    [{"prune_by": ["day", "at", "code"]}, {"partition_by": ["day"], "prune_by": ["day"]}],
-    ids=["pruned", "parted"],
+    ("target", "reader"),
+    first_each_time([(PRUNED, "fetched"), (PARTED, "by spark"), (PRUNED, "by spark"), (PARTED, "fetched")], 2),
+    indirect=["reader"],
 )
 def test_a_derived_value_that_nobody_could_read_is_turned_away(
     trial: Trial, tmp_path: Path, target: dict[str, Any], reader: None
