@@ -214,11 +214,10 @@ def test_a_database_keeps_its_rows_and_is_gone_when_removed(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_row_travels_from_the_database_through_debezium_to_kafka(
-    kafka: Kafka, postgres: Postgres, tmp_path: Path
-) -> None:
+def test_a_row_travels_from_the_database_through_debezium_to_kafka(kafka: Kafka, postgres: Postgres) -> None:
     postgres.run("CREATE TABLE city (id int PRIMARY KEY, name text); INSERT INTO city VALUES (1, 'Bergen')")
-    connect = Connect(home=tmp_path, port=free_port(), brokers=kafka.address)
+    # Connect reads passwords below its own home only.
+    connect = Connect(home=postgres.home, port=free_port(), brokers=kafka.address)
     connect.start()
     try:
         created = rest.request(connect.address, "POST", "/connectors", connector(postgres), timeout_s=60)
