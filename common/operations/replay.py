@@ -216,7 +216,7 @@ def refuse_keys_of_two_partitions(classified: DataFrame, pipeline: Pipeline) -> 
     try:
         refuse_split_keys(classified, pipeline)
     except SplitKeyError as error:
-        one, other = (again("--partition", str(partition)) for partition in error.partitions)
+        one, other = (again("--partition", str(partition)) for _, partition in error.partitions)
         raise StateError(
             error.message, f"replay one partition at a time, the one with the newer records last: {one}, then {other}"
         ) from error

@@ -38,7 +38,12 @@ def test_the_table_is_as_the_pipeline_declares_it(spark: SparkSession, tmp_path:
     assert details["properties"]["delta.checkpointInterval"] == "50"
     assert found.toDF().count() == 0
     position = open_ledger(spark, table.uri, "temperatures").position()
-    assert (position.epoch, position.seq, position.topic_id, dict(position.offsets)) == (1, 0, None, {})
+    assert (position.epoch, position.seq, position.topic_ids, dict(position.offsets)) == (
+        1,
+        0,
+        {"temperatures": None},
+        {},
+    )
     # It answers when the log entry has expired.
     copied = tmp_path / "table" / "_alluvium" / "temperatures" / "1-0.json"
     assert from_metadata(copied.read_text()) == position

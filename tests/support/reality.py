@@ -26,6 +26,7 @@ from common.operations.rewind import Choice, act_on_proposal, at_choice, rewind_
 from common.settings.locations import location
 from common.spark.session import settings
 from tests.support.broker import Broker
+from tests.support.partitions import numbered
 from tests.support.protocol import (
     AFTER_COPY,
     ANSWER_LOST,
@@ -99,7 +100,8 @@ class RealWorld:
             found = TopicClient(self.broker.address, self.topic).available()
         except AlluviumError:
             return False
-        return found.ends == self.truth.ends() and found.earliest == self.truth.earliest()
+        told = (self.truth.ends(), self.truth.earliest())
+        return (numbered(found.ends), numbered(found.earliest)) == told
 
     # The table, by others
 
