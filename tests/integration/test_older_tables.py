@@ -114,7 +114,7 @@ def test_a_table_in_the_order_of_its_topic_goes_on(readings: OlderTable, mode: s
     new = [reading(2, 2.75), gone(4), reading(16, 16.0), reading(18, 18.0, LONG_AGO), (b"broken", b"once more")]
     after = readings.run(mode, new)
     assert (after.epoch, after.seq, sum(after.offsets.values())) == (2, 2, 12 + 4 + len(new))
-    assert (after.topic_id, readings.position()) == (before.topic_id, after)
+    assert (after.topic_ids, readings.position()) == (before.topic_ids, after)
 
     settled = {(1, 1.5), (2, 2.75), (6, 600.0), (10, 10.0), (16, 16.0)}
     assert readings.rows("id", "degrees") == settled
@@ -162,7 +162,7 @@ def test_a_table_in_the_order_of_a_column_goes_on(revisions: OlderTable, mode: s
     ]
     after = revisions.run(mode, new)
     assert (after.epoch, after.seq, sum(after.offsets.values())) == (1, 3, 9 + len(new))
-    assert (after.topic_id, revisions.position()) == (before.topic_id, after)
+    assert (after.topic_ids, revisions.position()) == (before.topic_ids, after)
 
     settled = {(1, 6, "six"), (2, 2, "two"), (6, 1, "new"), (7, 1, "seven")}
     assert revisions.rows("id", "revision", "name") == settled
