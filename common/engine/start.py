@@ -21,8 +21,9 @@ from common.model.offsets import Available
 from common.model.position import Position
 from common.settings.brokers import bootstrap
 from common.settings.kafka_security import access
+from common.settings.load import read_pipeline
 from common.settings.locations import Location, location, require_delta_table
-from common.settings.pipeline import Pipeline, read_pipeline
+from common.settings.pipeline import Pipeline
 from common.settings.remedies import tell
 from common.spark.decode.factory import decoder_of
 from common.spark.expressions import check_expressions

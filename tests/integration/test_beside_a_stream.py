@@ -19,8 +19,8 @@ from common.delta.open_ledger import open_ledger
 from common.operations.compaction import Scope
 from common.operations.create_table import create_or_compare
 from common.operations.maintenance import compact_tables, vacuum_tables
+from common.settings.load import read_pipeline
 from common.settings.locations import Location, location
-from common.settings.pipeline import read_pipeline
 from tests.support.broker import Broker
 from tests.support.commands import ROOT, clean_environment
 from tests.support.partitions import numbered

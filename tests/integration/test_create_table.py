@@ -14,8 +14,9 @@ from common.errors import ConfigurationError, UsageError
 from common.model.merge_spec import LINEAGE
 from common.model.position import from_metadata
 from common.operations.create_table import create_or_compare
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import Pipeline, read_pipeline
+from common.settings.pipeline import Pipeline
 from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry
 from tests.support.avro import field, record

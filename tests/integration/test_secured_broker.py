@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 from common.operations.base_load import load_base
+from common.settings.kafka import Kafka as Settings
 from common.settings.kafka_security import access
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import Kafka as Settings
-from common.settings.pipeline import read_pipeline
 from common.spark.source import read_range, read_stream
 from kafka_docker.embedded import process_table
 from kafka_docker.embedded.kafka import Kafka
