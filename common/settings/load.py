@@ -11,7 +11,7 @@ from common.settings.pipeline import Pipeline, nearest
 
 
 def read_pipeline(name: str) -> Pipeline:
-    """The pipeline called NAME, validated whole before Spark starts."""
+    """Read the pipeline called NAME, and validate it whole before Spark starts."""
     folder = pipelines_dir()
     path = folder / f"{name}.toml"
     if not path.is_file():
@@ -28,7 +28,7 @@ def read_pipeline(name: str) -> Pipeline:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong, by its path in the file; for an unknown key also the nearest valid one."""
+    """Describe the first problem by its path in the file; for an unknown key also name the nearest valid one."""
     # A misspelt key is also a missing one: name the misspelling.
     problem = min(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in problem["loc"])

@@ -20,6 +20,7 @@ from common.model.limits import DEFAULT_LIMITS
 from common.settings.locations import location
 from common.spark.jvm import delta_log
 from common.spark.small_queries import small_query_conf
+from tests.support.frames import frame
 from tests.support.merges import DRIVER, MERGE, SPARK, STRATEGIES, only, request_of, stamped
 from tests.support.trial import pipeline
 
@@ -34,12 +35,12 @@ def strategy(request: pytest.FixtureRequest) -> str:
 
 
 def table_of(spark: SparkSession, path: Path, *rows: tuple[int, str, float], **properties: str) -> None:
-    frame = spark.createDataFrame(rows or [(1, "a", 1.0), (2, "a", 2.0)], SCHEMA).coalesce(1)
-    frame.write.format("delta").mode("append").options(**properties).save(str(path))
+    written = frame(spark, rows or [(1, "a", 1.0), (2, "a", 2.0)], SCHEMA).coalesce(1)
+    written.write.format("delta").mode("append").options(**properties).save(str(path))
 
 
 def request(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: str = SCHEMA) -> MergeAttempt:
-    return request_of(spark.createDataFrame(rows, schema).localCheckpoint(), path, BY_POSITION)
+    return request_of(frame(spark, rows, schema).localCheckpoint(), path, BY_POSITION)
 
 
 def prepared(spark: SparkSession, path: Path, name: str, *rows: tuple[Any, ...]) -> PreparedMerge:
