@@ -116,7 +116,7 @@ def precision_and_scale(decimal: str) -> tuple[int, int]:
 
 
 def sql_type(text: str) -> str:
-    """Spark's type for a column of this kind."""
+    """Return Spark's type for a column of this kind."""
     return sql_type_of(parse_kind(text))
 
 

@@ -70,7 +70,7 @@ class Sender:
     def send(self, rows: Sequence[Row]) -> Sent:
         for first in range(0, len(rows), AT_ONCE):
             some = records(rows[first : first + AT_ONCE])
-            self._broker.produce(self._topic.name, [(record.key, record.value) for record in some])
+            self._broker.produce(self._topic.names[0], [(record.key, record.value) for record in some])
         start, self._ends = self._ends, self._topic.available().ends
         planned = Plan(start, self._ends)
         assert planned.records == len(rows), "somebody else writes to the topic"
@@ -156,7 +156,7 @@ class Game:
             mark_wrong(self._place, players, self._entries, rows)
         for entry in self._entries.values():
             self._stage.tell(f"  {entry.contender}: {entry.wrong or 'its table is right'}")
-        self._stage.broker.delete_topic(self._topic.name)
+        self._stage.broker.delete_topic(self._topic.names[0])
         return CellResult(
             name=self.cell.name,
             **vars(self.cell.base),
