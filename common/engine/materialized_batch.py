@@ -90,7 +90,7 @@ class SparkBatch:
         return SparkBatch(rows, self._pipeline)
 
     def stats(self) -> BatchStats:
-        undeclared = tuple(undeclared_keys(self.schema, self._pipeline))
+        undeclared = undeclared_keys(self.schema, self._pipeline)
         types = prune_types(self.schema, self._pipeline)
         queries = {
             "tally": count_dispositions(self.rows, self._pipeline),
@@ -186,7 +186,7 @@ class CollectedBatch(DriverBatch):
 
 def materialize(classified: DataFrame, pipeline: Pipeline, limits: Limits, *, is_fetched: bool) -> MaterializedBatch:
     """Compute the rows of a batch, once. Records that the driver has fetched are few enough for it to hold."""
-    collectable = can_collect(classified.schema, [*pipeline.target.keys, *ordering_columns(pipeline)])
+    collectable = can_collect(classified.schema, compared_columns(pipeline))
     if is_fetched and collectable:
         arrow = classified.select("*", wrong_column(pipeline)).toArrow()
         return FetchedBatch(arrow, classified.schema, pipeline, limits, classified.sparkSession)
@@ -205,8 +205,9 @@ def collect(rows: DataFrame, pipeline: Pipeline, limits: Limits) -> CollectedBat
     return CollectedBatch(kept.toArrow(), rows, kept.schema, pipeline, limits)
 
 
-def ordering_columns(pipeline: Pipeline) -> list[str]:
-    return [] if pipeline.target.ordering is None else [pipeline.target.ordering]
+def compared_columns(pipeline: Pipeline) -> tuple[str, ...]:
+    ordering = pipeline.target.ordering
+    return (*pipeline.target.keys, *([] if ordering is None else [ordering]))
 
 
 @cache

@@ -23,10 +23,11 @@ class Limits:
     # Candidate files that any strategy but Delta's MERGE rewrites: each of them is opened.
     candidate_files: int = 2_000
     candidate_bytes: int = 64 * MEBIBYTE
-    # Candidates that the driver rewrites, by the size of their files, their rows, and their size in memory.
-    rewrite_bytes: int = 8 * MEBIBYTE
-    rewrite_rows: int = 1_500_000
-    rewrite_memory: int = 256 * MEBIBYTE
+    # Candidates that the driver rewrites, by the size of their files, their rows, and their size in memory: a rewrite
+    # takes up to four times that, and the process stays below 1 GiB.
+    rewrite_bytes: int = 64 * MEBIBYTE
+    rewrite_rows: int = 5_000_000
+    rewrite_memory: int = 192 * MEBIBYTE
     # Candidates that one Spark task rewrites sooner than several would share them out.
     one_task_bytes: int = 4 * MEBIBYTE
     # Ranges of offsets around records that Spark cannot read, each a query of its own; and the bytes of these records.

@@ -103,6 +103,7 @@ def is_kind(text: str) -> bool:
     return True
 
 
+@cache
 def is_plain(text: str) -> bool:
     """True where a column of this kind holds one comparable value, and may be a key or order events."""
     kind = parse_kind(text)

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Self
 
 from pydantic import model_validator
@@ -56,12 +57,12 @@ class Pipeline(Section):
         """Hash by the name, because equal pipelines have equal names. So results can be cached by pipeline."""
         return hash(self.name)
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The table's columns: the events' own, then the derived ones."""
         return [*self.source.columns, *self.target.derived]
 
-    @property
+    @cached_property
     def deletes(self) -> bool:
         """True where a record without a value deletes the row of its key."""
         return self.source.null_value == "delete"

@@ -1,5 +1,6 @@
 """The section [target]: the table that events settle in."""
 
+from functools import cached_property
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -99,7 +100,7 @@ class Target(Section):
         """The name of the table: the given one, or the name of its folder."""
         return self.name or (None if self.path is None else self.path.rstrip("/").rpartition("/")[2])
 
-    @property
+    @cached_property
     def ordering(self) -> str | None:
         """The column that orders the events of a key; None where their place in the topic does."""
         return None if self.sequence == POSITION else self.sequence

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.engine.changes import changes_of
 from common.engine.materialized_batch import materialize
-from common.merge.request import MergeRequest
+from common.merge.request import MergeAttempt, MergeRequest, begin_merge
 from common.merge.strategy import Declined
 from common.model.disposition import DELETED, DISPOSITION, MERGE, MESSAGE, REASON
 from common.model.limits import DEFAULT_LIMITS, Limits
@@ -92,7 +92,7 @@ def settled(spark: SparkSession, scenario: Scenario, way: Way, path: Path) -> li
     return told
 
 
-def request_of(rows: DataFrame, scenario: Scenario, way: Way, path: Path, seq: int) -> MergeRequest:
+def request_of(rows: DataFrame, scenario: Scenario, way: Way, path: Path, seq: int) -> MergeAttempt:
     """A batch as the engine makes it, from validated events on."""
     declared = scenario.pipeline()
     batch = materialize(rows, declared, way.limits, is_fetched=way.is_fetched).deduplicate()
@@ -104,7 +104,8 @@ def request_of(rows: DataFrame, scenario: Scenario, way: Way, path: Path, seq: i
     changes = changes_of(batch, declared, stamped(seq))
     table = location(str(path))
     used = bounds if way.is_bounded else []
-    return MergeRequest(rows.sparkSession, table, declared, changes, to_merge, used, stamped(seq), way.limits)
+    spark = rows.sparkSession
+    return begin_merge(MergeRequest(spark, table, declared, changes, to_merge, used, stamped(seq), way.limits))
 
 
 def classified(spark: SparkSession, declared: Pipeline, events: list[Event], first: int) -> DataFrame:

@@ -12,9 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from structlog.testing import capture_logs
 
-from common.delta import file_skipping
-from common.delta.file_skipping import as_kernel_sees
-from common.delta.format.data_file import data_file_of
+from common.delta import candidate_files
+from common.delta.candidate_files import as_kernel_sees, data_file_of
 from common.delta.open_ledger import open_ledger
 from common.delta.quarantine import Quarantine
 from common.errors import StateError, UsageError
@@ -259,7 +258,7 @@ def test_candidates_are_counted_up_to_the_limit_only(
     keys = [f"key {number}" for number in range(5)]
     one_file_each(spark, tmp_path, pa.string(), keys, [])
     told = []
-    monkeypatch.setattr(file_skipping, "data_file_of", lambda add: told.append(add["path"]) or data_file_of(add))
+    monkeypatch.setattr(candidate_files, "data_file_of", lambda add: told.append(add["path"]) or data_file_of(add))
     changes = rows_of(spark, pa.string(), keys, 2)
     chosen = choose_strategy(request_of(changes, tmp_path, keyed("string"), limits=Limits(candidate_files=3)))
     assert chosen.strategy == DELTA_MERGE

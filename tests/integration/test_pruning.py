@@ -12,12 +12,13 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from common.delta.file_skipping import FileSkipping
+from common.delta.candidate_files import FileSkipping
 from common.delta.format.data_file import DataFile
 from common.delta.transaction import DirectTransaction
 from common.engine.run_report import Files, read_report
 from common.errors import ConfigurationError, StateError
 from common.rules.pruning import MAX_RANGES, PruneBound
+from common.settings.locations import location
 from common.spark.expressions import check_expressions
 from common.spark.pruning import prune_condition, undeclared_keys
 from tests.support.bounds import bounds_of, ranges_of
@@ -62,7 +63,7 @@ def inside(table: DeltaTable, bounds: Sequence[PruneBound]) -> DataFrame:
 
 def rows_of(spark: SparkSession, path: Path, files: Sequence[DataFile]) -> list[Row]:
     """By the files that Kernel names."""
-    return DirectTransaction(spark, str(path)).read(files).collect()
+    return DirectTransaction(spark, location(str(path))).read(files).collect()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -230,7 +231,7 @@ def test_a_key_that_cannot_be_pruned_by_is_left_to_the_others(spark: SparkSessio
         source={"columns": {field.name: field.dataType.simpleString() for field in schema}},
         target={"keys": ["note", "degrees", "id", "flag"], "partition_by": [], "prune_by": ["note"]},
     )
-    assert undeclared_keys(schema, declared) == ["id"]
+    assert undeclared_keys(schema, declared) == ("id",)
 
 
 def test_a_column_that_changes_although_declared_immutable_is_found_by_the_check(

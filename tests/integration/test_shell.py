@@ -22,7 +22,7 @@ spark.sql("SELECT count(*) AS turned_away FROM movie_ratings_quarantine").show()
 OF_A_CHECKPOINT = """\
 from pyspark.sql import types as T
 from common.rules.pruning import PruneBound, Range
-from common.delta.file_skipping import FileSkipping
+from common.delta.candidate_files import FileSkipping
 print("candidates:", len(list(FileSkipping(spark, "{}").files(0, [PruneBound("id", "bigint", [Range(2, 2)], False)]))))
 """
 

@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.errors import UsageError
-from common.merge.alignment import AS_DECLARED
 from common.merge.delta_merge import merge_changes
 from common.merge.request import merge_spec
 from common.operations.base_load import load_base
@@ -113,7 +112,9 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
         ("Cafe", "0.0", 1, "e"),
     }
     events = classified_json(records(spark, f'{{"name":"{DECOMPOSED}","ratio":-0e0,"n":2}}'.encode()), declared)
-    merge_changes(table, events.select(*declared.columns), merge_spec(declared, AS_DECLARED))
+    merge_changes(
+        table, events.select(*declared.columns), merge_spec(declared, {name: name for name in declared.columns})
+    )
     assert {(row["name"], row["n"]) for row in table.toDF().collect()} == {(COMPOSED, 2), ("Cafe", 1)}
 
 
