@@ -11,13 +11,13 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 from common.debezium import temporal
-from common.debezium.conversions import Carrier, Conversion, How, digits_of
+from common.debezium.conversions import MOST_DIGITS, Carrier, Conversion, How, digits_of
 from common.debezium.special_values import NoForm, SpecialValues, unfit
 
 NO_NUMBERS = {"NaN", "Infinity", "-Infinity", "NAN", "POSITIVE_INFINITY", "NEGATIVE_INFINITY"}
 # What Debezium writes for each row of an array of two dimensions: its values are lost.
 JAVA_OBJECT = re.compile(r"\[L[\w.$]+;@[0-9a-f]+")
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 
 
 def convert(
@@ -112,6 +112,8 @@ def greatest(conversion: Conversion, word: str) -> Decimal | None:
 def fitted(conversion: Conversion, number: Decimal) -> Decimal | str:
     """Bring a number to the scale of its type, exactly or not at all."""
     if conversion.delta == "string":
+        if len(number.as_tuple().digits) > MOST_DIGITS:
+            raise NoForm(number)
         return f"{number:f}"
     precision, scale = digits_of(conversion.delta)
     with localcontext(prec=1000, Emax=2000, Emin=-2000):

@@ -20,9 +20,13 @@ INFINITE_DAYS = {-2147472692: True, -2147472691: False}
 INFINITE_MICROSECONDS = {9223372036825200000: True, -9223372036832400000: False}
 INFINITE_NANOSECONDS = {2**63 - 1: True, -(2**63): False}
 INFINITE_TEXTS = {"infinity": True, "-infinity": False}
-DATE_TEXT = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)(?:Z|[+-]\d\d:\d\d)?")
-TIME_TEXT = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?:Z)?")
-OFFSET = re.compile(r"(Z|[+-]\d\d(?::\d\d(?::\d\d)?)?)?")
+DATE = r"(-?[0-9]{4,}|[+]?[0-9]{5,})-([0-9]{2})-([0-9]{2})"
+CLOCK = r"([0-9]{2}):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?"
+OFFSET = r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+DATE_TEXT = re.compile(DATE + OFFSET)
+TIME_TEXT = re.compile(CLOCK + "Z?")
+TIMESTAMP_TEXT = re.compile(f"{DATE}T{CLOCK}{OFFSET}")
+HOURS = 24
 
 
 def days(_: Conversion, value: Any) -> date:
@@ -69,7 +73,7 @@ def date_text(_: Conversion, value: Any) -> date:
     match = DATE_TEXT.fullmatch(value)
     if match is None:
         raise ValueError(value)
-    return day(day_number(*map(int, match.groups())))
+    return day(day_number(*map(int, match.groups()[:3])))
 
 
 def day_number(year: int, month: int, number: int) -> int:
@@ -83,24 +87,23 @@ def timestamp_text(conversion: Conversion, value: Any) -> datetime:
     """Read ISO text: `timestamp` in UTC by its offset, `timestamp_ntz` as the clock that the text shows."""
     if value in INFINITE_TEXTS:
         raise NoForm(value, moment(conversion, LAST if INFINITE_TEXTS[value] else FIRST))
-    day_text, _, clock_text = value.partition("T")
-    match = re.fullmatch(TIME_TEXT.pattern.removesuffix("(?:Z)?") + OFFSET.pattern, clock_text)
-    if match is None or DATE_TEXT.fullmatch(day_text) is None:
+    match = TIMESTAMP_TEXT.fullmatch(value)
+    if match is None or int(match[4]) >= HOURS:
         raise ValueError(value)
-    *clock, offset = match.groups()
-    start = day_number(*map(int, DATE_TEXT.fullmatch(day_text).groups()))  # type: ignore[union-attr]
-    shift = offset_seconds(offset) if conversion.delta == "timestamp" else 0
-    return moment(conversion, start * DAY_MICROSECONDS + clock_microseconds(*clock) - shift * MICROSECONDS)
+    start = day_number(*map(int, match.groups()[:3]))
+    shift = offset_seconds(match[8]) if conversion.delta == "timestamp" else 0
+    clock = clock_microseconds(*match.groups()[3:7])
+    return moment(conversion, start * DAY_MICROSECONDS + clock - shift * MICROSECONDS)
 
 
 def offset_seconds(text: str | None) -> int:
-    """Read `Z`, `+02:00` or `-05:30:15`; a timestamp with a zone must have one."""
+    """Read `Z` or `+02:00`; a timestamp with a zone must have one."""
     if not text:
         raise ValueError(text)
     if text == "Z":
         return 0
-    parts = [int(part) for part in text[1:].split(":")]
-    return (-1 if text[0] == "-" else 1) * sum(part * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
+    hours, minutes = (int(part) for part in text[1:].split(":"))
+    return (-1 if text[0] == "-" else 1) * (hours * 60 + minutes) * 60
 
 
 def clock_microseconds(hours: str, minutes: str, seconds: str | None, fraction: str | None) -> int:

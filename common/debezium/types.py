@@ -87,7 +87,7 @@ def refuse_long_decimals(column: SourceColumn, conversion: Conversion) -> None:
         if part.delta.startswith("decimal") and digits_of(part.delta)[0] > MOST_DIGITS:
             raise ConfigurationError(
                 f"column '{column.name}' needs {part.delta}, and Delta has {MOST_DIGITS} digits at most",
-                f"declare it as string, or as a decimal of {MOST_DIGITS} digits that holds its values",
+                "set decimal.handling.mode=string in the connector, or declare a type that holds its values",
             )
 
 
