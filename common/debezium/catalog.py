@@ -5,10 +5,10 @@ The types are those of `format_type(atttypid, atttypmod)`, or the same words in 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from common.debezium.source_schema import PRECISION, ConnectType, SourceColumn, array_of, map_of
+from common.debezium.source_schema import PRECISION, ConnectType, SourceColumn, SourceSchema, array_of, map_of
 from common.debezium.type_rules import CONNECT, DEBEZIUM_DATA, DEBEZIUM_TIME
 from common.errors import ConfigurationError
 
@@ -56,6 +56,14 @@ def postgresql_column(
     if connect is None:
         raise unknown_type(name, kind)
     return SourceColumn(name, array_of(connect) if dimensions else connect, optional)
+
+
+def left_out(columns: Iterable[str], schema: SourceSchema) -> list[str]:
+    """Return the columns of a source table that its events do not have.
+
+    The connector leaves out what it has no type for, a composite for example, without `include.unknown.datatypes`.
+    """
+    return [name for name in columns if schema.column(name) is None]
 
 
 def unknown_type(name: str, kind: str) -> ConfigurationError:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -168,10 +169,11 @@ def refuse_other_keys(fields: Sequence[str] | None, declared: Sequence[str]) -> 
 def header_key(headers: Sequence[tuple[str, Any]], name: str) -> dict[str, Any] | None:
     """Read the key in a header of a key change; None where there is no such header.
 
-    Connect writes headers as JSON without a schema, whatever the format of the value is.
+    Connect writes headers as JSON without a schema, whatever the format of the value is, and a decimal as a number:
+    `reference.convert_header` reads its values.
     """
     values = [value for header, value in headers if header == name and value is not None]
     if not values:
         return None
-    key = payload_of(json.loads(values[-1]))
+    key = payload_of(json.loads(values[-1], parse_float=Decimal))
     return dict(key) if isinstance(key, Mapping) else None

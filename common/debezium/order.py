@@ -2,8 +2,8 @@
 
 An event that was streamed has a sequence of its source. An event that was read by a snapshot, or lacks a part of its
 sequence, has none: it is a barrier. What stands before it in its partition is older, what stands after it is newer.
-Between two barriers the sequence decides, and the offset where two sequences are equal. Sequences of two origins are
-not comparable: the first event of another origin is a barrier too.
+Between two barriers the sequence decides, and the offset where two sequences are equal. Sequences of two domains are
+not comparable: the first event of another domain is a barrier too.
 
 The order of a row is kept in its struct `_alluvium`: ORDER_FIELDS beside topic, partition and offset.
 """
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-# Types of the columns, as Spark names them. None of them is ever null but `origin`.
-ORDER_FIELDS = {"origin": "string", "barrier": "bigint", "commit": "bigint", "step": "bigint"}
+# Types of the columns, as Spark names them. None of them is ever null but `domain`.
+ORDER_FIELDS = {"domain": "string", "barrier": "bigint", "commit_position": "bigint", "row_position": "bigint"}
 NONE = -1
 
 
@@ -29,25 +29,25 @@ class Comparison(StrEnum):
 
 @dataclass(frozen=True)
 class Order:
-    """The order of one event. `commit` and `step` are -1 where it has no sequence."""
+    """The order of one event. Both positions are -1 where it has no sequence."""
 
     topic: str
     partition: int
     offset: int
     # What its sequence belongs to; None for an event without one.
-    origin: str | None = None
-    commit: int = NONE
-    step: int = NONE
+    domain: str | None = None
+    commit_position: int = NONE
+    row_position: int = NONE
     # The offset of the newest barrier of the key at or before this event; -1 where none is known.
     barrier: int = NONE
 
     @property
     def is_barrier(self) -> bool:
-        return self.origin is None
+        return self.domain is None
 
     @property
     def sequence(self) -> tuple[int, int, int]:
-        return self.commit, self.step, self.offset
+        return self.commit_position, self.row_position, self.offset
 
 
 def placed(order: Order) -> Order:
@@ -70,16 +70,16 @@ def is_newer(event: Order, row: Order) -> bool:
         return True
     if event.offset < row.barrier:
         return False
-    if event.origin != row.origin:
+    if event.domain != row.domain:
         return event.offset > row.offset
     return event.sequence > row.sequence
 
 
 def across_partitions(event: Order, row: Order) -> Comparison:
     """Compare events of two partitions or topics: only their sequences can tell."""
-    if event.is_barrier or event.origin != row.origin:
+    if event.is_barrier or event.domain != row.domain:
         return Comparison.UNKNOWN
-    mine, other = (event.commit, event.step), (row.commit, row.step)
+    mine, other = event.sequence[:2], row.sequence[:2]
     if mine == other:
         return Comparison.UNKNOWN
     return Comparison.NEWER if mine > other else Comparison.OLDER
@@ -90,24 +90,24 @@ def settled(event: Order, row: Order | None) -> Order:
     event = placed(event)
     if row is None or (event.topic, event.partition) != (row.topic, row.partition):
         return event
-    own = event.offset if begins_origin(event, row) else event.barrier
+    own = event.offset if begins_domain(event, row) else event.barrier
     return replace(event, barrier=max(own, event.barrier, row.barrier))
 
 
-def begins_origin(event: Order, last: Order) -> bool:
-    """True where sequences of another origin begin, which cannot be compared with those before."""
-    return not last.is_barrier and not event.is_barrier and last.origin != event.origin
+def begins_domain(event: Order, last: Order) -> bool:
+    """True where sequences of another domain begin, which cannot be compared with those before."""
+    return not last.is_barrier and not event.is_barrier and last.domain != event.domain
 
 
 def with_barriers(events: Iterable[Order]) -> list[Order]:
     """Give each event of one key its barrier; they come from one partition and are returned by their offsets.
 
-    With barriers, the greatest `(barrier, commit, step, offset)` is the newest event: a total order.
+    With barriers, the greatest `rank` is the newest event: a total order.
     """
     known: list[Order] = []
     for event in sorted(events, key=lambda each: each.offset):
         last = known[-1] if known else None
-        begins = event.is_barrier or (last is not None and begins_origin(event, last))
+        begins = event.is_barrier or (last is not None and begins_domain(event, last))
         barrier = event.offset if begins else max(event.barrier, last.barrier if last is not None else NONE)
         known.append(replace(event, barrier=barrier))
     return known
@@ -115,7 +115,7 @@ def with_barriers(events: Iterable[Order]) -> list[Order]:
 
 def rank(event: Order) -> tuple[int, int, int, int]:
     """Return the value by which events of one key and partition are sorted once they have their barriers."""
-    return event.barrier, event.commit, event.step, event.offset
+    return event.barrier, *event.sequence
 
 
 def newest(events: Sequence[Order]) -> Order:
@@ -125,16 +125,15 @@ def newest(events: Sequence[Order]) -> Order:
 
 def newer_sql(event: str, row: str) -> str:
     """Render `is_newer` for two structs of lineage, of one topic and partition."""
+    mine, other = (f"struct({side}.commit_position, {side}.row_position, {side}.offset)" for side in (event, row))
     return (
         f"({row}.offset < {event}.barrier OR ({event}.offset >= {row}.barrier AND "
-        f"IF({event}.origin <=> {row}.origin, "
-        f"struct({event}.commit, {event}.step, {event}.offset) > struct({row}.commit, {row}.step, {row}.offset), "
-        f"{event}.offset > {row}.offset)))"
+        f"IF({event}.domain <=> {row}.domain, {mine} > {other}, {event}.offset > {row}.offset)))"
     )
 
 
 def barrier_sql(event: str, row: str) -> str:
     """Render the barrier that `settled` leaves in a row of the same topic and partition."""
-    # A comparison with null is no truth: an event without an origin begins none.
-    begins = f"IF({event}.origin <> {row}.origin, {event}.offset, {event}.barrier)"
+    # A comparison with null is no truth: an event without a domain begins none.
+    begins = f"IF({event}.domain <> {row}.domain, {event}.offset, {event}.barrier)"
     return f"greatest({begins}, {event}.barrier, {row}.barrier)"

@@ -1,6 +1,6 @@
 """Where an event stands in its source, by connector: what `order` compares.
 
-Each connector gives an origin and two numbers, or none of them. Two positions are comparable where their origins are
+Each connector gives a domain and two numbers, or none of them. Two positions are comparable where their domains are
 equal; everything else is left to Kafka's own order.
 """
 
@@ -28,8 +28,8 @@ def order_of(event: Event, topic: str, partition: int, offset: int) -> Order:
     position = None if event.is_read else source_position(event)
     if position is None:
         return placed(place)
-    origin, commit, step = position
-    return Order(topic, partition, offset, origin, commit, step)
+    domain, commit, row = position
+    return Order(topic, partition, offset, domain, commit, row)
 
 
 def source_position(event: Event) -> Position | None:
@@ -80,12 +80,12 @@ def mysql(source: Mapping[str, Any]) -> Position | None:
 
 
 def binlog(source: Mapping[str, Any]) -> Position | None:
-    """Read file and place in the binlog of one server; another server or base name is another origin."""
+    """Read file and place in the binlog of one server; another server or base name is another domain."""
     match = FILE_NAME.fullmatch(str(source.get("file")))
     if match is None or source.get("pos") is None or not source.get("server_id"):
         return None
-    step = (int(source["pos"]) << ROW_BITS) | int(source.get("row") or 0)
-    return f"binlog {source['server_id']} {match[1]}", int(match[2]), step
+    place = (int(source["pos"]) << ROW_BITS) | int(source.get("row") or 0)
+    return f"binlog {source['server_id']} {match[1]}", int(match[2]), place
 
 
 ADAPTERS: dict[str, Callable[[Mapping[str, Any]], Position | None]] = {

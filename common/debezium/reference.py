@@ -38,6 +38,16 @@ def convert(
         raise unfit(conversion, value) from error
 
 
+def convert_header(conversion: Conversion, value: Any) -> Any:
+    """Convert a value of a key in a header: as in JSON, but for decimals, which Connect writes as numbers there."""
+    if conversion.how is not How.DECIMAL or isinstance(value, (str, bool)) or value is None:
+        return convert(conversion, value, Carrier.JSON)
+    try:
+        return fitted(conversion, Decimal(value))
+    except NoForm as error:
+        raise unfit(conversion, value) from error
+
+
 def plain(conversion: Conversion, value: Any, _: Carrier) -> Any:
     expected = {"string": str, "boolean": bool}.get(conversion.delta, int)
     if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):

@@ -29,8 +29,8 @@ from tests.support.debezium import message, recorded
 TOPIC = "cdc.public.orders"
 
 
-def streamed(offset: int, commit: int, step: int = 0, origin: str = "postgresql", partition: int = 0) -> Order:
-    return Order(TOPIC, partition, offset, origin, commit, step)
+def streamed(offset: int, commit: int, row: int = 0, domain: str = "postgresql", partition: int = 0) -> Order:
+    return Order(TOPIC, partition, offset, domain, commit, row)
 
 
 def read(offset: int, partition: int = 0) -> Order:
@@ -59,7 +59,7 @@ def pg(payload: dict[str, Any], **source: Any) -> dict[str, Any]:
     return {**payload, "source": {**payload["source"], **source}}
 
 
-# An event of one key: a read, or a change with its sequence of one of two origins.
+# An event of one key: a read, or a change with its sequence of one of two domains.
 EVENTS = st.lists(
     st.one_of(st.none(), st.tuples(st.sampled_from("ab"), st.integers(0, 5), st.integers(0, 3))),
     min_size=1,
@@ -89,7 +89,7 @@ def test_debezium_01_events_of_a_key_are_in_one_total_order(events: list[tuple[s
 def test_debezium_01_the_rule_between_barriers_is_the_sequence_and_else_the_position(events: Any) -> None:
     log = with_barriers(log_of(events))
     for earlier, later in pairwise(log):
-        by_sequence = not earlier.is_barrier and not later.is_barrier and earlier.origin == later.origin
+        by_sequence = not earlier.is_barrier and not later.is_barrier and earlier.domain == later.domain
         expected = later.sequence > earlier.sequence if by_sequence else True
         assert (compare(later, earlier) is Comparison.NEWER) == expected
 
@@ -117,7 +117,7 @@ def test_debezium_01_the_first_transaction_has_no_last_commit_and_goes_by_its_po
     assert first.event.source["sequence"] == '[null,"26608704"]'
     assert first.order.is_barrier
     second = message("cdc.public.everything", 3)
-    assert (second.order.commit, second.order.step) == (26609160, 26609216)
+    assert (second.order.commit_position, second.order.row_position) == (26609160, 26609216)
 
 
 def test_debezium_01_a_transaction_open_across_a_snapshot_wins_although_its_lsn_is_smaller() -> None:
@@ -261,7 +261,7 @@ def test_debezium_34_mysql_goes_by_file_place_and_row_of_a_server(earlier: Any, 
 def test_debezium_34_positions_of_two_servers_are_not_comparable_and_go_by_offset(other: Any) -> None:
     known = {"gtid": f"{UUID}:900"} if "gtid" in other else {}
     one, two = mysql(1, **known), mysql(2, **other)
-    assert one.origin != two.origin
+    assert one.domain != two.domain
     assert compare(two, one) is Comparison.NEWER
     assert compare(replace(one, offset=3), two) is Comparison.NEWER
 
@@ -350,4 +350,4 @@ def test_debezium_30_events_that_are_sent_again_never_take_a_row_back(seed: int)
 def test_a_truncate_has_its_place_too() -> None:
     truncate = message("cdc.public.orders", 10)
     assert truncate.event.operation is Operation.TRUNCATE
-    assert truncate.order.commit == 26643568
+    assert truncate.order.commit_position == 26643568

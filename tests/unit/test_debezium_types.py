@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.debezium.catalog import Modes, postgresql_column
+from common.debezium.catalog import Modes, left_out, postgresql_column
 from common.debezium.conversions import MEANINGS, Carrier, Conversion, How, Unit, decimal
-from common.debezium.reference import FLAT, NESTED, TEMPORAL, convert
+from common.debezium.envelope import header_key
+from common.debezium.reference import FLAT, NESTED, TEMPORAL, convert, convert_header
 from common.debezium.rejection import Reason, Rejected
 from common.debezium.source_schema import (
     SOURCE_LENGTH,
@@ -424,6 +425,21 @@ def test_debezium_28_the_catalog_gives_the_schema_that_the_connector_writes() ->
 def test_debezium_28_a_type_that_the_catalog_has_and_we_do_not_know_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"schemas\.enable=true"):
         postgresql_column("where", "public.address")
+
+
+def test_debezium_26_columns_that_the_connector_leaves_out_are_named() -> None:
+    assert left_out([*TEXT_TYPES, "address"], schema_at(EVERYTHING, 0)) == ["address"]
+
+
+def test_debezium_14_a_decimal_in_the_header_of_a_key_change_is_a_number() -> None:
+    key = header_key([("__debezium.oldkey", '{"id":30,"price":10.50,"name":"a"}')], "__debezium.oldkey")
+    assert key is not None
+    assert convert_header(decimal(12, 2), key["price"]) == Decimal("10.50")
+    assert convert_header(decimal(12, 2), key["id"]) == Decimal("30.00")
+    assert convert_header(Conversion(How.PLAIN, "string"), key["name"]) == "a"
+    assert convert_header(decimal(12, 2), "BBo=") == Decimal("10.50")
+    with pytest.raises(Rejected):
+        convert_header(decimal(12, 1), Decimal("10.55"))
 
 
 def test_a_number_that_is_none_of_its_type_is_turned_away() -> None:
