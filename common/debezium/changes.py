@@ -1,7 +1,7 @@
-"""What an event means for the rows of its table, as data, and how several changes of a row become one."""
+"""What an event means for the rows of its table, as data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -139,44 +139,6 @@ def replaced_key(event: Event, own: Row, reading: Reading) -> Row | None:
         return None
     before = {name: named_row(reading.schema.columns, event.before).get(name) for name in reading.keys}
     return before if before != own and None not in before.values() else None
-
-
-def fold(older: Change, newer: Change) -> Change:
-    """Join two changes of one key into one that does what both do in turn, column by column.
-
-    A value that the newer change does not know is that of the older one. What neither knows stays unchanged, and is
-    taken from the table.
-    """
-    if newer.kind is not ChangeKind.UPSERT or not newer.unchanged:
-        return newer
-    if older.kind is ChangeKind.DELETE:
-        # The row began anew: what the table has under this key is of another row.
-        return newer if newer.moved_from is not None else without_source(newer)
-    known = {name: value for name, value in (older.values or {}).items() if name in newer.unchanged}
-    unchanged = newer.unchanged - known.keys()
-    moved_from = newer.moved_from or older.moved_from
-    return replace(newer, values={**(newer.values or {}), **known}, unchanged=unchanged, moved_from=moved_from)
-
-
-def without_source(change: Change) -> Change:
-    """Reject a new row with values that nobody has sent."""
-    names = ", ".join(sorted(change.unchanged))
-    raise Rejected(
-        Reason.UNKNOWN_UNCHANGED,
-        f"the value of {names} was not sent and no earlier row has it: ALTER TABLE … REPLICA IDENTITY FULL, then an "
-        "incremental snapshot of the table",
-    )
-
-
-def filled(change: Change, row: Row | None, moved: Row | None = None) -> Change:
-    """Fill what a change does not know from the table: from the row of its key, or of the key that it had before."""
-    if not change.unchanged:
-        return change
-    source = moved if change.moved_from is not None else row
-    if source is None:
-        return without_source(change)
-    known = {name: source[name] for name in change.unchanged}
-    return replace(change, values={**(change.values or {}), **known}, unchanged=frozenset())
 
 
 def refuse_truncate(table: str, partitions: int) -> None:

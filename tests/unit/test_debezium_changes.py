@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import types as T
 
-from common.debezium.changes import Change, ChangeKind, Reading, changes_of, filled, fold, refuse_truncate
+from common.debezium.changes import Change, ChangeKind, Reading, changes_of, refuse_truncate
 from common.debezium.conversions import Carrier
+from common.debezium.folding import filled, fold, fold_batch, key_of
 from common.debezium.rejection import Reason, Rejected
 from common.debezium.schema_changes import (
     DEFAULT_POLICIES,
@@ -316,6 +317,74 @@ def test_folding_a_batch_is_applying_its_changes_one_by_one(table: Any, steps: l
         assert folded.kind is ChangeKind.DELETE
     else:
         assert filled(folded, table).values == row
+
+
+class Table:
+    """A source table of rows with large values, and what a connector sends of it."""
+
+    def __init__(self, rows: dict[int, dict[str, int]], data: st.DataObject) -> None:
+        self.rows, self.data, self.changes = dict(rows), data, list[Change]()
+
+    def upsert(self, key: int, row: dict[str, int], old: dict[str, int] | None, moved_from: int | None = None) -> None:
+        same = [name for name in COLUMNS if old is not None and old[name] == row[name]]
+        left_out = self.data.draw(st.sets(st.sampled_from(same))) if same else set()
+        known = {name: row[name] for name in COLUMNS if name not in left_out}
+        moved = None if moved_from is None else {"id": moved_from}
+        self.rows[key] = row
+        self.changes.append(Change(ChangeKind.UPSERT, {"id": key}, known, frozenset(left_out), moved_from=moved))
+
+    def delete(self, key: int, moved_to: int | None = None) -> None:
+        moved = None if moved_to is None else {"id": moved_to}
+        self.changes.append(Change(ChangeKind.DELETE, {"id": key}, moved_to=moved))
+
+    def act(self) -> None:
+        key, other = self.data.draw(st.integers(1, 3)), self.data.draw(st.integers(1, 3))
+        row = {name: self.data.draw(st.integers(0, 1)) for name in COLUMNS}
+        action = self.data.draw(st.sampled_from(["upsert", "upsert", "delete", "move", "move", "truncate"]))
+        old = self.rows.get(key)
+        if action == "truncate":
+            self.rows.clear()
+            self.changes.append(Change(ChangeKind.TRUNCATE))
+        elif action == "upsert":
+            self.upsert(key, row, old)
+        elif action == "delete" and old is not None:
+            del self.rows[key]
+            self.delete(key)
+        elif action == "move" and old is not None and other not in self.rows:
+            del self.rows[key]
+            self.delete(key, moved_to=other)
+            self.upsert(other, row, old, moved_from=key)
+
+
+@given(
+    st.dictionaries(st.integers(1, 3), st.fixed_dictionaries({name: st.integers(0, 1) for name in COLUMNS})), st.data()
+)
+def test_debezium_16_a_batch_with_changes_of_keys_gives_the_rows_of_the_source(
+    before: Any, data: st.DataObject
+) -> None:
+    source = Table(before, data)
+    for _ in range(data.draw(st.integers(1, 10))):
+        source.act()
+    batch = fold_batch(source.changes)
+    rows = {} if batch.is_truncated else dict(before)
+    for key, change in batch.changes.items():
+        ((_, number),) = key
+        old = None if change.moved_from is None else before.get(change.moved_from["id"])
+        if change.kind is ChangeKind.DELETE:
+            rows.pop(number, None)
+        else:
+            rows[number] = dict(filled(change, before.get(number), old).values or {})
+    assert rows == source.rows
+
+
+def test_debezium_16_the_delete_of_the_old_key_may_come_after_the_new_row() -> None:
+    """They are of two partitions."""
+    known = upsert(1, big="long", small="1")
+    moved = replace(upsert(2, ["big"], small="2"), moved_from={"id": 1})
+    late = Change(ChangeKind.DELETE, {"id": 1}, moved_to={"id": 2})
+    batch = fold_batch([known, moved, late])
+    assert batch.changes[key_of({"id": 2})].values == {"id": 2, "small": "2", "big": "long"}
+    assert batch.changes[key_of({"id": 1})].kind is ChangeKind.DELETE
 
 
 def steps_between(old: int, new: int, topic: str = ORDERS, **options: Any) -> list[Step]:
