@@ -377,6 +377,14 @@ def test_debezium_16_a_batch_with_changes_of_keys_gives_the_rows_of_the_source(
     assert rows == source.rows
 
 
+def test_debezium_16_a_row_that_was_written_in_this_batch_gives_its_values_to_its_new_key() -> None:
+    known = upsert(1, big="long", small="1")
+    deleted = Change(ChangeKind.DELETE, {"id": 1}, moved_to={"id": 2})
+    moved = replace(upsert(2, ["big"], small="2"), moved_from={"id": 1})
+    batch = fold_batch([known, deleted, moved])
+    assert batch.changes[key_of({"id": 2})].values == {"id": 2, "small": "2", "big": "long"}
+
+
 def test_debezium_16_the_delete_of_the_old_key_may_come_after_the_new_row() -> None:
     """They are of two partitions."""
     known = upsert(1, big="long", small="1")
