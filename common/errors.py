@@ -80,7 +80,7 @@ class CommitMismatch(AlluviumError):
 
 
 class TooManyBadRecords(AlluviumError):
-    """So many records are turned away that something is wrong with all of them."""
+    """More records would be quarantined than the pipeline allows."""
 
 
 class StateError(AlluviumError):
@@ -90,7 +90,7 @@ class StateError(AlluviumError):
 class SplitKeyError(StateError):
     """Events of one key stand in two partitions."""
 
-    def __init__(self, partitions: tuple[int, int], message: str, remedy: str) -> None:
+    def __init__(self, partitions: tuple[tuple[str, int], tuple[str, int]], message: str, remedy: str) -> None:
         super().__init__(message, remedy)
         self.partitions = partitions
 

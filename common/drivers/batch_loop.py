@@ -4,21 +4,21 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from common import stop
 from common.drivers.run import Run
 from common.engine.stage_timer import StageTimer
 from common.engine.start import RunState
-from common.model.offsets import Available, Plan, plan
+from common.model.offsets import Available
 from common.present.console import announce_schemas, print_rows
-from common.spark.source import read_range
 
 
 @dataclass(frozen=True)
 class IdlePolicy:
-    """How long to wait at a time when a topic is quiet, and after how long to give up."""
+    """The length of one wait while a topic is quiet, and the quiet time after which the loop ends."""
 
     wait_seconds: float = 60
     give_up_seconds: float = 180
@@ -27,21 +27,21 @@ class IdlePolicy:
 class BatchLoop:
     """One run of the loop."""
 
-    def __init__(self, spark: SparkSession, start: RunState) -> None:
-        self.run = Run(spark, start, mode="batch")
-        self._first = start.available
+    def __init__(self, spark: SparkSession, *starts: RunState) -> None:
+        self.run = Run(spark, starts, mode="batch")
+        self._first = starts[0].available
 
     def drain(self) -> None:
         """Settle everything up to the ends that the topic had when this run began, then stop: the form for cron."""
         with self.run.reported():
-            self._announce(self._plan(self._first))
+            self._announce()
             while self._settle(self._first):
                 stop.check()
 
     def follow(self, patience: IdlePolicy) -> None:
-        """Settle what comes, until nothing has come for as long as patience lasts."""
+        """Settle what comes, until the topic has been quiet for as long as the idle policy allows."""
         with self.run.reported():
-            self._announce(self._plan(self._first))
+            self._announce()
             available, quiet = self._first, 0.0
             while (settled := self._settle(available)) or quiet < patience.give_up_seconds:
                 stop.check()
@@ -49,23 +49,17 @@ class BatchLoop:
                 available = self.run.topic.available()
         print(f"Waiting for {format_wait(patience.give_up_seconds, 'min')} for messages, aborting...", flush=True)
 
-    def _plan(self, available: Available) -> Plan:
-        return plan(self.run.position.offsets, available, self.run.pipeline.source.max_records_per_batch)
-
-    def _announce(self, planned: Plan) -> None:
-        announce_schemas(self._read(planned), self.run.pipeline)
-
-    def _read(self, planned: Plan) -> DataFrame:
-        return read_range(self.run.spark, self.run.topic, planned)
+    def _announce(self) -> None:
+        announce_schemas(self.run.read(self.run.plan(self._first).planned), self.run.pipelines)
 
     def _settle(self, available: Available) -> bool:
-        """The next batch; False where there is none."""
+        """Settle the next read; False where there is none."""
         times = StageTimer()
         with times.stage("plan"):
-            planned = self._plan(available)
-        if planned.records:
-            self.run.settle(planned, self.run.spark, lambda: self._read(planned), times)
-        return planned.records > 0
+            shared = self.run.plan(available)
+        if shared.planned.records:
+            self.run.settle(shared, self.run.spark, partial(self.run.read, shared.planned), times)
+        return shared.planned.records > 0
 
     def _wait(self, patience: IdlePolicy) -> float:
         print_rows(0)
@@ -75,15 +69,17 @@ class BatchLoop:
 
 
 def format_wait(seconds: float, minute: str = "minute") -> str:
-    """`1 minute`, `3 min`, `5 seconds`: whole minutes as minutes."""
+    """Write a wait as `1 minute`, `3 min` or `5 seconds`: whole minutes as minutes."""
     if seconds % 60:
         return f"{seconds:g} seconds"
     return f"{seconds / 60:g} {minute}"
 
 
 def pause(seconds: float) -> None:
-    """Wait until the time is over or a signal has come, but not for a parent that has died: an orphan would go on
-    holding the table's lock."""
+    """Wait until the time is over or a signal has come.
+
+    Exit where the parent process has died, because an orphan would go on holding the table's lock.
+    """
     parent = os.getppid()
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:

@@ -1,10 +1,12 @@
-"""Where the rows of a batch come from."""
+"""Read the rows of a batch: from Kafka by the driver or by Spark, or from rows that are there already."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from common.kafka.topic import TopicClient
 from common.model.limits import DEFAULT_LIMITS, Limits
@@ -15,7 +17,7 @@ from common.spark.small_queries import in_one_task
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Kafka's rows of a plan, and whether the driver has fetched them: then they are few enough for it to hold."""
+    """The rows of a plan. With `is_fetched` the driver has fetched them, so they are few enough for it to keep."""
 
     frame: DataFrame
     is_fetched: bool
@@ -33,7 +35,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """A few records are fetched by the driver; all others Spark reads."""
+    """Reads from Kafka: the driver fetches a few records by itself, and Spark reads larger plans."""
 
     spark: SparkSession
     topic: TopicClient
@@ -62,3 +64,27 @@ class RowsSource:
 
     def read(self, planned: Plan) -> ReadRows:
         return ReadRows(in_one_task(self.rows, planned, self.limits), self.is_fetched)
+
+
+class SharedSource:
+    """Reads the records of several targets once, and gives each target those of its topics."""
+
+    def __init__(self, source: Source, planned: Plan) -> None:
+        self.spark = source.spark
+        self._source, self._planned = source, planned
+
+    def read(self, planned: Plan) -> ReadRows:
+        topics = {each.topic for each in planned.end}
+        frame = self._rows.frame.where(F.col("topic").isin(*topics))
+        return ReadRows(frame, self._rows.is_fetched)
+
+    @cached_property
+    def _rows(self) -> ReadRows:
+        rows = self._source.read(self._planned)
+        # The driver keeps the rows that it has fetched. Spark reads its rows when the first target computes them.
+        return rows if rows.is_fetched else ReadRows(rows.frame.persist(), is_fetched=False)
+
+    def release(self) -> None:
+        """Let go of the rows when every target has settled them."""
+        if not self._rows.is_fetched:
+            self._rows.frame.unpersist()

@@ -14,7 +14,8 @@ from common.engine.schema_comparison import CONSTRAINT_RULE, NEW_TABLE, Differen
 from common.engine.table_keys import TableKeys
 from common.errors import SchemaMismatch, TryLater, first_line
 from common.settings.locations import Location
-from common.settings.pipeline import Pipeline, Rule
+from common.settings.pipeline import Pipeline
+from common.settings.quality import Rule
 from common.settings.remedies import alter, create
 from common.spark.sql_text import quoted
 
@@ -49,9 +50,8 @@ class TableFit:
         self.differences = self._compared(self._metadata)
         self._refuse_other_rules(spark)
 
-    def ensure(self, spark: SparkSession) -> None:
+    def ensure(self, spark: SparkSession, metadata: str) -> None:
         """Compare again where the table's metadata have changed since. The caller holds the commit lock."""
-        metadata = metadata_of(spark, self._table)
         if metadata != self._metadata:
             self.differences = self._compared(metadata)
             self.apply(spark)

@@ -21,11 +21,11 @@ from common.delta.log import Commits
 from common.delta.open_ledger import transaction
 from common.delta.quarantine import FOLDED, LATE, REPLAYED, SKIPPED, SUPERSEDED, Quarantine
 from common.engine.commit_metrics import Outcome, check_outcome, outcome
-from common.engine.materialized_batch import ordering_columns
+from common.engine.materialized_batch import compared_columns
 from common.engine.table_fit import TableFit
 from common.errors import AccountingError, SplitKeyError, StateError
 from common.merge.changes import Changes
-from common.merge.request import MergeRequest
+from common.merge.request import MergeRequest, begin_merge
 from common.merge.strategies import choose_strategy
 from common.model import disposition
 from common.model.disposition import DELETED, REASON
@@ -37,8 +37,9 @@ from common.operations.replay_order import ROW_EXISTS, has_unknown_order, is_sup
 from common.rules.pruning import PruneBound, prune_bounds
 from common.settings.environment import run_id
 from common.settings.locations import Location
-from common.settings.pipeline import POSITION, Pipeline
+from common.settings.pipeline import Pipeline
 from common.settings.remedies import again
+from common.settings.target import POSITION
 from common.spark.arrow_rows import can_collect
 from common.spark.classify import classify
 from common.spark.decode.decoder import Decoder
@@ -167,7 +168,7 @@ class Replayer:
         merged = plan.rows.where(F.col(OUTCOME) == REPLAYED)
         if pipeline.deletes:
             record_deleted(merged, path, self._ledger.table_id(), pipeline.name, pipeline.target.keys)
-        self._fit.ensure(self._spark)
+        self._fit.ensure(self._spark, self._ledger.state().metadata)
         request = MergeRequest(
             self._spark,
             self._table,
@@ -178,9 +179,10 @@ class Replayer:
             replay,
             self._limits,
         )
-        if request.transaction.version != plan.version:
+        attempt = begin_merge(request)
+        if attempt.transaction.version != plan.version:
             raise ConcurrentWriteException("the table has changed since the replay was planned")
-        chosen = choose_strategy(request)
+        chosen = choose_strategy(attempt)
         log.debug("replay", strategy=chosen.strategy, declined=chosen.declined)
         with transaction(self._spark, replay):
             chosen.prepared.commit(replay)
@@ -189,8 +191,8 @@ class Replayer:
         pipeline = self._pipeline
         engine = [*([LINEAGE] if pipeline.target.lineage else []), *([DELETED] if pipeline.deletes else [])]
         frame = merged.select(*pipeline.columns, *engine)
-        compared = [*pipeline.target.keys, *ordering_columns(pipeline)]
-        is_small = count <= self._limits.fetched_records and can_collect(frame.schema, compared)
+        is_few = count <= self._limits.fetched_records
+        is_small = is_few and can_collect(frame.schema, compared_columns(pipeline))
         return Changes(frame.schema, lambda: frame, frame.toArrow() if is_small else None)
 
 
@@ -216,7 +218,7 @@ def refuse_keys_of_two_partitions(classified: DataFrame, pipeline: Pipeline) -> 
     try:
         refuse_split_keys(classified, pipeline)
     except SplitKeyError as error:
-        one, other = (again("--partition", str(partition)) for partition in error.partitions)
+        one, other = (again("--partition", str(partition)) for _, partition in error.partitions)
         raise StateError(
             error.message, f"replay one partition at a time, the one with the newer records last: {one}, then {other}"
         ) from error

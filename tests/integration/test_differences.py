@@ -20,7 +20,7 @@ from common.engine.commit_metrics import Outcome
 from common.engine.materialized_batch import materialize
 from common.engine.table_fit import TableFit
 from common.errors import SchemaMismatch
-from common.merge.request import MergeRequest
+from common.merge.request import MergeRequest, begin_merge
 from common.merge.strategies import choose_strategy
 from common.merge.strategy import MergeStrategy
 from common.model.disposition import MERGE
@@ -34,6 +34,7 @@ from common.spark.decode.json import JsonDecoder
 from common.spark.source import as_records
 from tests.support.differences import EVENTS, Combination, as_number, combination
 from tests.support.merges import CHOICES, committed
+from tests.support.partitions import of_t
 from tests.support.records import records
 
 SHORT, LONG = range(6), range(6, 320)
@@ -110,15 +111,15 @@ def settled(spark: SparkSession, pair: Combination, path: Path, choice: Sequence
     table = location(str(path))
     fit = TableFit(spark, pair.pipeline(), table)
     declared = fit.pipeline
-    after = Position("trial", 1, 1, "t", "id", {0: 1}, "run")
+    after = Position("trial", 1, 1, {"t": "id"}, of_t({0: 1}), "run")
     classified = classify(as_records(records(spark, *pair.messages())), declared, JsonDecoder.of(declared.source))
     batch = materialize(classified, declared, DEFAULT_LIMITS, is_fetched=True).deduplicate()
     stats = batch.stats()
     bounds = prune_bounds(stats.value_ranges, stats.types, declared.target.keys, deletes=declared.deletes)
     to_merge = sum(each.dispositions[MERGE] for each in stats.tally.values())
     changes = changes_of(batch, declared, after)
-    request = MergeRequest(spark, table, declared, changes, to_merge, bounds, after)
-    return committed(request, choose_strategy(request, choice).prepared)
+    attempt = begin_merge(MergeRequest(spark, table, declared, changes, to_merge, bounds, after))
+    return committed(attempt, choose_strategy(attempt, choice).prepared)
 
 
 def expected_outcome(pair: Combination) -> Outcome:

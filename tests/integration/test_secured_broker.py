@@ -16,16 +16,18 @@ from pyspark.sql import SparkSession
 from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 from common.operations.base_load import load_base
+from common.settings.kafka import Kafka as Settings
 from common.settings.kafka_security import access
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import Kafka as Settings
-from common.settings.pipeline import read_pipeline
 from common.spark.source import read_range, read_stream
 from kafka_docker.embedded import process_table
 from kafka_docker.embedded.kafka import Kafka
 from tests.support.broker import Broker
 from tests.support.certificates import Authority
 from tests.support.commands import ROOT, clean_environment, complaints
+from tests.support.frames import frame
+from tests.support.partitions import of_topic
 from tests.support.secured import CANARY, PASSWORD, USER, admit_by_scram, secured_kafka
 from tests.support.trial import Trial, event, pipeline
 
@@ -132,7 +134,7 @@ def test_37_no_plan_shows_a_secret(
     spark: SparkSession, admitted: TopicClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shows_a_secret(str(admitted.access.spark), admitted)
-    read_range(spark, admitted, Plan({0: 0}, {0: 0})).explain(mode="extended")
+    read_range(spark, admitted, Plan(*([of_topic(admitted.names[0], {0: 0})] * 2))).explain(mode="extended")
     read_stream(spark, admitted, {0: 0, 1: 0, 2: 0}, 10).explain(extended=True)
     said = capsys.readouterr().out
     assert "KafkaRelation" in said
@@ -234,7 +236,7 @@ def temperatures(spark: SparkSession, tmp_path: Path) -> Path:
     """A temperatures table of two hours, as the base load leaves it. Its change feed is only for Delta to write."""
     rows = [(51.5, -0.5, time, 1.5) for time in ("2022-12-31T23:00", ASKS_FOR_IT)]
     schema = "latitude double, longitude double, time string, temperature_2m double"
-    spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "base"))
+    frame(spark, rows, schema).write.parquet(str(tmp_path / "base"))
     source, table = location(f"{tmp_path}/base"), location(f"{tmp_path}/table")
     load_base(spark, read_pipeline("temperatures"), source, table, overwrite=False)
     spark.sql(f"ALTER TABLE delta.`{table.uri}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")

@@ -16,12 +16,14 @@ from common.kafka.topic import TopicClient
 from common.model.position import Position
 from common.operations.base_load import load_base
 from common.produce.ratings import Serialize, serializers, to_records
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import Pipeline, read_pipeline
+from common.settings.pipeline import Pipeline
 from datasets.ratings.events import Event
 from datasets.ratings.expectation import Row
 from datasets.ratings.schemas import VERSIONS, schema
 from tests.support.broker import Broker
+from tests.support.frames import frame
 from tests.support.trial import drained
 
 # A producer's queue has room for some more than these.
@@ -45,7 +47,7 @@ class Ratings:
         self.pipeline = of_topic(read_pipeline("ratings"), url, self.subject, **source)
         self.table = location(str(folder / "movie_ratings"))
         self.check_pruning = False
-        spark.createDataFrame([], self.pipeline.source.ddl).write.parquet(str(folder / "nothing"))
+        frame(spark, [], self.pipeline.source.ddl).write.parquet(str(folder / "nothing"))
         load_base(spark, self.pipeline, location(str(folder / "nothing")), self.table, overwrite=False)
 
     @property

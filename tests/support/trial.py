@@ -15,6 +15,7 @@ from common.engine.start import Inputs, RunState, start_from_table
 from common.kafka.topic import TopicClient
 from common.merge.strategies import STRATEGIES
 from common.model.limits import DEFAULT_LIMITS
+from common.model.offsets import TopicPartition
 from common.model.position import Position
 from common.operations.base_load import load_base
 from common.operations.rewind import act_on_proposal, at_choice
@@ -22,6 +23,7 @@ from common.settings.kafka_security import access
 from common.settings.locations import Location, location
 from common.settings.pipeline import Pipeline
 from tests.support.broker import Broker
+from tests.support.frames import frame
 
 BASE = [(1, "a", 1.0), (2, "a", 2.0)]
 Rows = set[tuple[int, str, float | None]]
@@ -61,7 +63,7 @@ def tombstone(identity: int, part: str) -> tuple[bytes, None]:
 
 def load_trial_base(spark: SparkSession, folder: Path) -> Path:
     """A table of the base rows, loaded once and copied for each trial."""
-    spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
+    frame(spark, BASE, "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
     load_base(spark, pipeline("any"), location(f"{folder}/base"), location(f"{folder}/table"), overwrite=False)
     return folder / "table"
 
@@ -72,7 +74,7 @@ def drained(driver: BatchLoop | Stream) -> Position:
         driver.follow(Trigger())
     else:
         driver.drain()
-    return driver.run.position
+    return driver.run.targets[0].position
 
 
 class Trial:
@@ -108,6 +110,9 @@ class Trial:
         topic = TopicClient(self.broker.address, self.topic, access=allowed, timeout_seconds=self.patience_seconds)
         return Inputs(self.pipeline, self.table, topic, self.check_pruning, self.limits, self.strategies)
 
+    def partition(self, number: int) -> TopicPartition:
+        return TopicPartition(self.topic, number)
+
     def rows(self) -> Rows:
         rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()
         assert len(rows) == len(set(rows)), "a row stands twice"
@@ -122,7 +127,8 @@ class Trial:
         return [tuple(bytes(cell) if isinstance(cell, bytearray) else cell for cell in row) for row in rows]
 
     def version(self) -> int:
-        return int(DeltaTable.forPath(self.spark, self.table.uri).history(1).first()["version"])
+        """The newest in the log."""
+        return max(int(entry.stem) for entry in Path(str(self.table.local), "_delta_log").glob("*.json"))
 
     def position(self) -> Position:
         return open_ledger(self.spark, self.table.uri, "trial").position()

@@ -20,14 +20,14 @@ class WatchedLog(SimulatedLog):
         super().__init__()
         self.reads = 0
 
-    def backwards(self) -> Iterator[Commit]:
-        for commit in super().backwards():
+    def backwards(self, version: int | None = None) -> Iterator[Commit]:
+        for commit in super().backwards(version):
             self.reads += 1
             yield commit
 
 
 def at(seq: int, *, epoch: int = 1) -> Position:
-    return replace(first_position(PIPELINE, epoch, "readings"), seq=seq)
+    return replace(first_position(PIPELINE, epoch, ["readings"]), seq=seq)
 
 
 @pytest.fixture

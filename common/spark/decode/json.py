@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from common.model.record import RECORD
 from common.settings.kinds import is_plain
-from common.settings.pipeline import Source
+from common.settings.source import Source
 from common.spark.columns import is_utf8
 from common.spark.decode.json_nested import nested_columns, nested_rejection, nested_temporary_columns
 from common.spark.decode.json_values import is_exact, may_become, typed_value
@@ -79,7 +79,8 @@ def divided(columns: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
 def temporary_columns(columns: Mapping[str, str]) -> list[str]:
     """Return the columns that only the rejections need."""
     plain, nested = divided(columns)
-    return [TEXT, FLAT, JSON, *(type_column(name) for name in plain), *nested_temporary_columns(nested)]
+    of_plain = [TEXT, FLAT, JSON, *(type_column(name) for name in plain)]
+    return [*of_plain, *nested_temporary_columns(nested)] if nested else of_plain
 
 
 def json_rejections(columns: Mapping[str, str], max_bytes: int) -> list[Rejection]:
