@@ -21,7 +21,7 @@ INFINITE_MICROSECONDS = {9223372036825200000: True, -9223372036832400000: False}
 INFINITE_NANOSECONDS = {2**63 - 1: True, -(2**63): False}
 INFINITE_TEXTS = {"infinity": True, "-infinity": False}
 DATE = r"(-?[0-9]{4,}|[+]?[0-9]{5,})-([0-9]{2})-([0-9]{2})"
-CLOCK = r"([0-9]{2}):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?"
+CLOCK = r"([0-9]{2}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,9}))?"
 OFFSET = r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 DATE_TEXT = re.compile(DATE + OFFSET)
 TIME_TEXT = re.compile(CLOCK + "Z?")
@@ -106,11 +106,11 @@ def offset_seconds(text: str | None) -> int:
     return (-1 if text[0] == "-" else 1) * (hours * 60 + minutes) * 60
 
 
-def clock_microseconds(hours: str, minutes: str, seconds: str | None, fraction: str | None) -> int:
+def clock_microseconds(hours: str, minutes: str, seconds: str, fraction: str | None) -> int:
     nanoseconds = int((fraction or "").ljust(9, "0"))
     if nanoseconds % 1000:
         raise ValueError(fraction)
-    return (int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)) * MICROSECONDS + nanoseconds // 1000
+    return (int(hours) * 3600 + int(minutes) * 60 + int(seconds)) * MICROSECONDS + nanoseconds // 1000
 
 
 def time(conversion: Conversion, value: Any) -> int:
