@@ -463,21 +463,22 @@ def read_pipeline(name: str) -> Pipeline:
         raise ConfigurationError(f"{path}: {first_problem(error)}", "correct the file") from error
 
 
-def first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError, model: type[Section] | None = None) -> str:
     """The first thing that is wrong, by its path in the file; for an unknown key also the nearest valid one."""
     # A misspelt key is also a missing one: name the misspelling.
     problem = min(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return f"unknown key '{where}'{nearest(str(problem['loc'][-1]), valid_keys(problem['loc'][:-1]))}"
+        known = valid_keys(problem["loc"][:-1], model or Pipeline)
+        return f"unknown key '{where}'{nearest(str(problem['loc'][-1]), known)}"
     message = problem["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
 
 
-def valid_keys(path: tuple[int | str, ...]) -> list[str]:
-    model: Any = Pipeline
+def valid_keys(path: tuple[int | str, ...], model: Any) -> list[str]:
     for part in path:
         if isinstance(part, str):
             annotation = model.model_fields[part].annotation
             model = next((each for each in get_args(annotation) if hasattr(each, "model_fields")), annotation)
-    return [key for key in model.model_fields if key != "name" or model is not Pipeline]
+    # The name of a file does not stand in it.
+    return [key for key in model.model_fields if key != "name" or path]
