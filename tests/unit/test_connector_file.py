@@ -234,3 +234,9 @@ def test_single_tables_are_published_by_name(tmp_path: Path, monkeypatch: pytest
     (created,) = statements(connector, Source("logical", None, None, (ORDERS,), has_signals=True))
     assert 'FOR TABLE "shop"."orders", TABLE "shop"."Items", TABLE "alluvium"."shop_signals" WITH' in created
     assert not connector.capture.holds("shop.customers")
+
+
+def test_the_document_names_every_setting_of_the_base() -> None:
+    base = tomllib.loads((FOLDER / "base" / "postgresql.toml").read_text())["settings"]
+    document = (ROOT / "docs" / "connectors.md").read_text()
+    assert [name for name in base if f"`{name}`" not in document] == []
