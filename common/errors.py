@@ -92,7 +92,7 @@ class StateError(AlluviumError):
 class SplitKeyError(StateError):
     """Events of one key stand in two partitions."""
 
-    def __init__(self, partitions: tuple[int, int], message: str, remedy: str) -> None:
+    def __init__(self, partitions: tuple[tuple[str, int], tuple[str, int]], message: str, remedy: str) -> None:
         super().__init__(message, remedy)
         self.partitions = partitions
 

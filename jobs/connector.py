@@ -11,7 +11,8 @@ from common.connect import registration
 from common.connect.status import status as ask_status
 from common.connect.worker import Worker
 from common.present.connectors import plan_lines, state_text, status_json, status_lines
-from common.settings.connector import Connector, read_connector
+from common.settings.connector import Connector
+from common.settings.load_connector import read_connector
 
 Command = Callable[..., Any]
 WAIT_SECONDS = 60.0

@@ -4,7 +4,7 @@ import click
 
 from common.cli import job
 from common.operations.create_table import create_or_compare
-from common.settings.pipeline import read_pipeline
+from common.settings.load import read_pipeline
 from common.settings.remedies import tell
 from common.settings.table_paths import chosen_table
 from common.spark.session import start_session

@@ -5,8 +5,8 @@ import click
 from common.cli import job
 from common.delta.lock import job_lock
 from common.operations.base_load import load_base, refuse_existing
+from common.settings.load import read_pipeline
 from common.settings.locations import location, require_parquet
-from common.settings.pipeline import read_pipeline
 from common.settings.remedies import tell
 from common.spark.session import start_session
 

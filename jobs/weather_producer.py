@@ -12,7 +12,7 @@ from common.produce.progress import progress
 from common.produce.records import read_weather
 from common.settings.brokers import bootstrap
 from common.settings.kafka_security import OPEN, access
-from common.settings.pipeline import read_pipeline
+from common.settings.load import read_pipeline
 
 PATIENCE_SECONDS = 8.0
 

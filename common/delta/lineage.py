@@ -5,6 +5,7 @@ A row without lineage was written before lineage was declared.
 """
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -33,17 +34,25 @@ LINEAGE_TYPE = T.StructType(
 def lineage_of(position: Position) -> Column:
     """Build the lineage of a record that `position`'s transaction read."""
     place = [F.col(f"{RECORD}.{name}") for name in ("topic", "partition", "offset")]
-    return _lineage_struct(place[0], F.lit(position.topic_id), *place[1:], F.lit(position.epoch), F.lit(position.seq))
+    return _lineage_struct(place[0], topic_id_of(position), *place[1:], F.lit(position.epoch), F.lit(position.seq))
+
+
+def topic_id_of(position: Position) -> Column:
+    """Find the id of a record's topic among those that the transaction read."""
+    topic_ids = [F.when(F.col(f"{RECORD}.topic") == name, F.lit(each)) for name, each in position.topic_ids.items()]
+    return F.coalesce(*topic_ids) if topic_ids else F.lit(None)
 
 
 def lineage_of_arrow(records: pa.ChunkedArray, position: Position) -> pa.Array:
     """Build the lineage of records that are Arrow on the driver."""
     chunk = records.combine_chunks()
-    ours = {"topic_id": position.topic_id, "epoch": position.epoch, "seq": position.seq}
+    names, ids = list(position.topic_ids), list(position.topic_ids.values())
+    number = pc.index_in(chunk.field("topic"), value_set=pa.array(names, pa.string()))
+    ours = {"topic_id": pc.take(pa.array(ids, pa.string()), number)}
+    ours |= {name: pa.repeat(pa.scalar(getattr(position, name)), len(chunk)) for name in ("epoch", "seq")}
     fields = list(arrow_schema(LINEAGE_TYPE.jsonValue()["fields"]))
     values = [
-        pa.repeat(pa.scalar(ours[name], kind), len(chunk)) if name in ours else chunk.field(name).cast(kind)
-        for name, kind in ((field.name, field.type) for field in fields)
+        (ours[field.name] if field.name in ours else chunk.field(field.name)).cast(field.type) for field in fields
     ]
     return pa.StructArray.from_arrays(values, fields=fields)
 

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from common.delta.format.log_entry import Commit, parse_commit
 from common.delta.small_files import Files
 from common.errors import StateError
-from common.settings.pipeline import TRANSACTION_RETENTION
 from common.settings.remedies import alter
+from common.settings.target import TRANSACTION_RETENTION
 from common.spark.jvm import delta_snapshot, items_of
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.delta.ledger import Ledger, TableLog
+from common.delta.lineage import topic_id_of
 from common.delta.log import Commits
 from common.delta.side_fields import fitting_struct, stored_struct
 from common.model.disposition import DISPOSITION, LATE, MESSAGE, QUARANTINED, REASON
@@ -31,7 +32,7 @@ def append_quarantined(rows: DataFrame, table: str, position: Position, table_id
         F.col(MESSAGE).alias("message"),
         F.lit(WAITING).alias("state"),
         *(F.lit(None).cast(kind).alias(name) for name, kind in REPLAY_COLUMNS.items()),
-        F.lit(position.topic_id).cast("string").alias("topic_id"),
+        topic_id_of(position).cast("string").alias("topic_id"),
     ]
     append_side(
         rows.where(F.col(DISPOSITION) == QUARANTINED), f"{table}{QUARANTINE_TABLE}", position, table_id, columns

@@ -4,16 +4,16 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from common import stop
 from common.drivers.run import Run
 from common.engine.stage_timer import StageTimer
 from common.engine.start import RunState
-from common.model.offsets import Available, Plan, plan
+from common.model.offsets import Available
 from common.present.console import announce_schemas, print_rows
-from common.spark.source import read_range
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,21 @@ class IdlePolicy:
 class BatchLoop:
     """One run of the loop."""
 
-    def __init__(self, spark: SparkSession, start: RunState) -> None:
-        self.run = Run(spark, start, mode="batch")
-        self._first = start.available
+    def __init__(self, spark: SparkSession, *starts: RunState) -> None:
+        self.run = Run(spark, starts, mode="batch")
+        self._first = starts[0].available
 
     def drain(self) -> None:
         """Settle everything up to the ends that the topic had when this run began, then stop: the form for cron."""
         with self.run.reported():
-            self._announce(self._plan(self._first))
+            self._announce()
             while self._settle(self._first):
                 stop.check()
 
     def follow(self, patience: IdlePolicy) -> None:
         """Settle what comes, until nothing has come for as long as patience lasts."""
         with self.run.reported():
-            self._announce(self._plan(self._first))
+            self._announce()
             available, quiet = self._first, 0.0
             while (settled := self._settle(available)) or quiet < patience.give_up_seconds:
                 stop.check()
@@ -49,23 +49,17 @@ class BatchLoop:
                 available = self.run.topic.available()
         print(f"Waiting for {format_wait(patience.give_up_seconds, 'min')} for messages, aborting...", flush=True)
 
-    def _plan(self, available: Available) -> Plan:
-        return plan(self.run.position.offsets, available, self.run.pipeline.source.max_records_per_batch)
-
-    def _announce(self, planned: Plan) -> None:
-        announce_schemas(self._read(planned), self.run.pipeline)
-
-    def _read(self, planned: Plan) -> DataFrame:
-        return read_range(self.run.spark, self.run.topic, planned)
+    def _announce(self) -> None:
+        announce_schemas(self.run.read(self.run.plan(self._first).planned), self.run.pipelines)
 
     def _settle(self, available: Available) -> bool:
-        """The next batch; False where there is none."""
+        """Settle the next read; False where there is none."""
         times = StageTimer()
         with times.stage("plan"):
-            planned = self._plan(available)
-        if planned.records:
-            self.run.settle(planned, self.run.spark, lambda: self._read(planned), times)
-        return planned.records > 0
+            shared = self.run.plan(available)
+        if shared.planned.records:
+            self.run.settle(shared, self.run.spark, partial(self.run.read, shared.planned), times)
+        return shared.planned.records > 0
 
     def _wait(self, patience: IdlePolicy) -> float:
         print_rows(0)

@@ -1,7 +1,8 @@
 """What both drivers share: a run takes over from the last one, settles batches, and tells of each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import structlog
 from pyspark.sql import DataFrame, SparkSession
@@ -10,53 +11,93 @@ from common import stop
 from common.engine.batch import run_batch
 from common.engine.disk_full import space_needed
 from common.engine.run_report import RunReport
-from common.engine.source import KafkaSource
+from common.engine.source import KafkaSource, SharedSource, Source
 from common.engine.stage_timer import StageTimer
 from common.engine.start import RunState, recover
+from common.engine.targets import Target, plan_next
 from common.errors import ConfigurationError
 from common.faults import fault_point
 from common.kafka.retention_watch import ExpiryWatch
-from common.model.offsets import Plan
+from common.model.offsets import Available, Plan
+from common.model.shared_plan import SharedPlan
 from common.present.console import print_rows
+from common.settings.pipeline import Pipeline
 from common.spark.jvm import cache_jvm_classes
+from common.spark.source import read_range
 
 log = structlog.get_logger()
 
 
 class Run:
-    """One run of a driver; `position` is always the last that the table has committed."""
+    """One run of a driver: one read at a time, which feeds all targets that are level."""
 
-    def __init__(self, spark: SparkSession, start: RunState, *, mode: str) -> None:
+    def __init__(self, spark: SparkSession, starts: Sequence[RunState], *, mode: str) -> None:
         cache_jvm_classes(spark)
-        with space_needed(start.context.table):
-            recover(spark, start)
         self.spark = spark
-        self.context = start.context
-        self.topic = start.context.topic
-        self.pipeline = start.context.pipeline
-        self.position = start.position
+        self.targets = [Target(start.context, start.position) for start in starts]
+        for target, start in zip(self.targets, starts, strict=True):
+            target.tell()
+            with space_needed(start.context.table):
+                recover(spark, start)
+        # All targets read through the same client.
+        self.topic = starts[0].context.topic
         self._expiry = ExpiryWatch(self.topic)
         self._report = RunReport(
-            mode=mode, pipeline=self.pipeline.name, table=str(start.context.table), topic=self.topic.name
+            mode=mode,
+            tables=[(target.context.pipeline.name, str(target.context.table)) for target in self.targets],
+            topic=",".join(self.topic.names),
         )
 
-    def settle(self, planned: Plan, spark: SparkSession, by_spark: Callable[[], DataFrame], times: StageTimer) -> None:
-        """One batch into the table. The report is no part of it: the commit stands whether or not it is written."""
-        self._expiry.look(planned)
-        source = KafkaSource(spark, self.topic, self.context.limits, by_spark)
-        with space_needed(self.context.table):
-            result = run_batch(self.context, self.position, planned, source, times)
-        self.position = result.position
+    @property
+    def pipelines(self) -> list[Pipeline]:
+        return [target.context.pipeline for target in self.targets]
+
+    def plan(self, available: Available) -> SharedPlan:
+        return plan_next(self.targets, available)
+
+    def read(self, planned: Plan) -> DataFrame:
+        """The rows of a plan, by Spark in batch mode."""
+        return read_range(self.spark, self.topic, planned)
+
+    def bring_up(self, available: Available) -> None:
+        """Settle the targets that are behind until all are where the furthest is."""
+        while len((shared := self.plan(available)).targets) < len(self.targets):
+            stop.check()
+            self.settle(shared, self.spark, partial(self.read, shared.planned), StageTimer())
+
+    def settle(
+        self, shared: SharedPlan, spark: SparkSession, by_spark: Callable[[], DataFrame], times: StageTimer
+    ) -> None:
+        """Settle one read into each of its targets, one commit a table."""
+        self._expiry.look(shared.planned)
+        source = KafkaSource(spark, self.topic, self.targets[0].context.limits, by_spark)
+        if len(shared.targets) == 1:
+            self._settle_target(shared.targets[0], shared.planned, source, times)
+            return
+        once = SharedSource(source, shared.planned)
+        for number in shared.targets:
+            self._settle_target(number, shared.planned, once, times)
+            times = StageTimer()
+        once.release()
+
+    def _settle_target(self, number: int, read: Plan, source: Source, times: StageTimer) -> None:
+        """One batch into its table. The report is no part of it: the commit stands whether or not it is written."""
+        target = self.targets[number]
+        target.tell()
+        planned = read.of(target.context.topic_ids)
+        with space_needed(target.context.table):
+            result = run_batch(target.context, target.position, planned, source, times)
+        target.position = result.position
         print_rows(result.rows_read)
         log.info("settled", seq=result.position.seq, **result.figures())
-        self._report.add(result)
+        self._report.add(result, number)
         fault_point("reported")
 
     @contextmanager
     def reported(self) -> Iterator[None]:
         """The report's last word: how the run ended. A signal is waited with until a batch can be left."""
         try:
-            with stop.deferred(), space_needed(self.context.table):
+            with stop.deferred(), space_needed(self.targets[0].context.table):
                 yield
         except stop.Stopped as stopped:
             batches = self._report.batches

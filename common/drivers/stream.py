@@ -16,8 +16,10 @@ from common.drivers.run import Run
 from common.engine.resume import is_already_committed, planned_by_spark
 from common.engine.stage_timer import StageTimer
 from common.engine.start import RunState
+from common.engine.targets import Target
 from common.errors import AlluviumError, StateError, UsageError
-from common.model.offsets import Offsets, Plan, from_json, starting_offsets
+from common.model.offsets import Offsets, Plan, from_json
+from common.model.shared_plan import SharedPlan
 from common.present.console import announce_schemas
 from common.settings.environment import run_id
 from common.spark.source import read_stream
@@ -55,12 +57,14 @@ class Trigger:
 class Stream:
     """One run of the stream."""
 
-    def __init__(self, spark: SparkSession, start: RunState) -> None:
-        self.run = Run(spark, start, mode="stream")
-        self._begin = starting_offsets(start.position.offsets, start.available)
+    def __init__(self, spark: SparkSession, *starts: RunState) -> None:
+        self.run = Run(spark, starts, mode="stream")
+        self._available = starts[0].available
+        self._begin: Offsets = {}
         self._failure: BaseException | None = None
         self._under_way = threading.Lock()
-        checkpoints = f"{self.run.context.table.uri}/_alluvium/{self.run.pipeline.name}/checkpoint"
+        first = starts[0].context
+        checkpoints = f"{first.table.uri}/_alluvium/{first.pipeline.name}/checkpoint"
         # The job lock is held: whatever lies here is a dead run's.
         Files(spark, checkpoints).delete_all()
         self._checkpoint = f"{checkpoints}/{run_id()}"
@@ -71,9 +75,12 @@ class Stream:
         Files(self.run.spark, self._checkpoint).delete_all()
 
     def _follow(self, trigger: Trigger) -> None:
-        topic, max_records = self.run.topic, self.run.pipeline.source.max_records_per_batch
-        rows = read_stream(self.run.spark, topic, self._begin, max_records)
-        announce_schemas(rows, self.run.pipeline)
+        # A stream reads each partition from one place: all targets have to be there.
+        self.run.bring_up(self._available)
+        self._begin = self.run.plan(self._available).planned.start
+        max_records = min(pipeline.source.max_records_per_batch for pipeline in self.run.pipelines)
+        rows = read_stream(self.run.spark, self.run.topic, self._begin, max_records)
+        announce_schemas(rows, self.run.pipelines)
         writer = rows.writeStream.foreachBatch(self._settle).option("checkpointLocation", self._checkpoint)
         query = trigger.applied_to(writer).start()
         try:
@@ -83,7 +90,9 @@ class Stream:
             # and one of ours knows its remedy and exit code.
             if isinstance(self._failure, AlluviumError):
                 raise self._failure from error
-            self.run.context.refuse_unreadable(self.run.position.offsets or self._begin)
+            for target in self.run.targets:
+                target.tell()
+                target.context.refuse_unreadable(target.position.offsets or self._begin)
             raise (self._failure or error) from error
 
     def _await_end(self, query: StreamingQuery) -> None:
@@ -112,8 +121,9 @@ class Stream:
         times = StageTimer()
         with times.stage("plan"):
             planned = self._planned(batch_id)
-        if not is_already_committed(planned, self.run.position):
-            self.run.settle(planned, rows.sparkSession, lambda: rows, times)
+        numbers = [number for number, target in enumerate(self.run.targets) if not has(target, planned)]
+        if numbers:
+            self.run.settle(SharedPlan(planned, numbers), rows.sparkSession, lambda: rows, times)
 
     def _planned(self, batch_id: int) -> Plan:
         """What Spark planned, from its own log: never the least and greatest offset of the rows, which gaps falsify."""
@@ -124,9 +134,15 @@ class Stream:
     def _logged(self, batch_id: int) -> Offsets:
         try:
             text = Files(self.run.spark, f"{self._checkpoint}/offsets").read(str(batch_id)) or ""
-            return from_json(self.run.topic.name, text.splitlines()[-1])
+            return from_json(text.splitlines()[-1])
         except (Py4JError, IndexError, KeyError, ValueError) as error:
             raise StateError(
                 f"Spark's checkpoint has lost batch {batch_id} ({self._checkpoint}/offsets/{batch_id} is damaged)",
                 "start the job again: the table knows the position",
             ) from error
+
+
+def has(target: Target, planned: Plan) -> bool:
+    """True where a target has the records of this plan that are of its topics, or where there are none."""
+    target.tell()
+    return is_already_committed(planned.of(target.context.topic_ids), target.position)

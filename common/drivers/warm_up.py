@@ -97,7 +97,7 @@ def create_alike(spark: SparkSession, context: BatchContext, table: Location) ->
     snapshot = delta_snapshot(spark, context.table.uri)
     protocol = json.loads(snapshot.protocol().json())["protocol"]
     metadata = json.loads(snapshot.metadata().json())["metaData"] | {"id": str(uuid.uuid4())}
-    position = first_position(context.pipeline.name, 1, context.topic.name)
+    position = first_position(context.pipeline.name, 1, context.topic_ids)
     now = int(time.time() * 1000)
     info = {"timestamp": now, "inCommitTimestamp": now, "operation": "WRITE", "operationParameters": {}}
     transaction = {"appId": position.app_id, "version": position.seq}
@@ -142,8 +142,9 @@ def settle_again_and_again(
         if time.monotonic() > until:
             return number
         first = number * len(records)
-        renumbered = [record._replace(partition=0, offset=first + n) for n, record in enumerate(records)]
-        planned = Plan({0: first}, {0: first + len(records)})
+        renumbered = [record._replace(offset=first + n) for n, record in enumerate(records)]
+        where = records[0].where
+        planned = Plan({where: first}, {where: first + len(records)})
         rows = rows_of(spark, renumbered)
         position = run_batch(context, position, planned, RowsSource(rows), StageTimer()).position
     return ROUNDS

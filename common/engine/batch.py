@@ -45,7 +45,7 @@ def run_batch(
     """
     fault_point("planned")
     stop.check()
-    following = position.advanced(context.topic.name, context.topic_id, planned.end)
+    following = position.advanced(context.topic_ids, planned.end)
     with small_query_conf(source.spark, context.limits, planned.records):
         with times.stage("read"):
             rows = source.read(planned)

@@ -1,6 +1,6 @@
 """Everything that a batch needs besides its rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.engine.resume import refuse_recreated
@@ -9,7 +9,8 @@ from common.kafka.topic import TopicClient
 from common.merge.strategies import STRATEGIES
 from common.merge.strategy import MergeStrategy
 from common.model.limits import DEFAULT_LIMITS, Limits
-from common.model.offsets import Offsets, starting_offsets
+from common.model.offsets import Available, Offsets, TopicPartition, starting_offsets
+from common.model.position import Position
 from common.settings.locations import Location
 from common.settings.pipeline import Pipeline
 from common.spark.decode.decoder import Decoder
@@ -17,12 +18,12 @@ from common.spark.decode.decoder import Decoder
 
 @dataclass(frozen=True)
 class BatchContext:
-    """One pipeline between its topic and its table."""
+    """One pipeline between its topics and its table."""
 
     fit: TableFit
     table: Location
     topic: TopicClient
-    topic_id: str
+    topic_ids: Mapping[str, str]
     decoder: Decoder
     limits: Limits = DEFAULT_LIMITS
     strategies: Sequence[MergeStrategy] = STRATEGIES
@@ -38,6 +39,10 @@ class BatchContext:
         self.refuse_recreated()
         starting_offsets(start, self.topic.available())
 
+    def starting_offsets(self, position: Position, available: Available) -> dict[TopicPartition, int]:
+        """Where this pipeline goes on in each partition of its topics."""
+        return starting_offsets(position.offsets, available.of(self.topic_ids))
+
     def refuse_recreated(self) -> None:
         """Refuse a topic that was recreated since the run began."""
-        refuse_recreated(self.topic.describe()[0], self.topic_id, self.topic.name)
+        refuse_recreated(self.topic.ids(), self.topic_ids)

@@ -4,25 +4,27 @@ from collections.abc import Callable, Mapping
 
 from common.errors import unbalanced
 from common.kafka.topic import TopicClient
-from common.model.offsets import Plan
+from common.model.offsets import Plan, TopicPartition
 from common.rules.accounting import PartitionTally
 from common.rules.gaps import Gaps, Ranges, missing
 
 FindGaps = Callable[[Ranges], Gaps]
 
 
-def check_gaps(find_gaps: FindGaps, tallies: Mapping[int, PartitionTally], planned: Plan, topic: TopicClient) -> int:
+def check_gaps(
+    find_gaps: FindGaps, tallies: Mapping[TopicPartition, PartitionTally], planned: Plan, topic: TopicClient
+) -> int:
     """The number of gaps, once it is certain that they are none but those of the log. Without any, nobody is asked."""
     absent = missing(tallies, planned)
     if not absent:
         return 0
-    gaps = find_gaps({partition: (planned.start[partition], planned.end[partition]) for partition in absent})
-    for partition, count in absent.items():
-        lost = sum(after - first for first, after in gaps[partition])
+    gaps = find_gaps({where: (planned.start[where], planned.end[where]) for where in absent})
+    for where, count in absent.items():
+        lost = sum(after - first for first, after in gaps[where])
         if lost != count:
-            raise unbalanced(f"partition {partition}: {count} offsets were counted as missing, {lost} are")
+            raise unbalanced(f"{where}: {count} offsets were counted as missing, {lost} are")
     unread = topic.first_record_in(gaps)
     if unread is not None:
-        partition, offset = unread
-        raise unbalanced(f"partition {partition}: offset {offset} is in the log and was not read")
+        where, offset = unread
+        raise unbalanced(f"{where}: offset {offset} is in the log and was not read")
     return sum(absent.values())

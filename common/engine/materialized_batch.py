@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 from common.errors import first_line
 from common.model.disposition import DISPOSITION, MERGE, MESSAGE, REASON
 from common.model.limits import Limits
+from common.model.offsets import TopicPartition
 from common.model.record import RECORD
 from common.rules import accounting, gaps, key_uniqueness
 from common.rules.accounting import WRONG_DISPOSITION, PartitionTally, with_wrong_dedup
@@ -41,7 +42,7 @@ class BatchStats:
     """What the accounts and the merge have to know of a batch: of each partition its tally, at most one ambiguous key,
     and where the values of the prune columns lie."""
 
-    tally: Mapping[int, PartitionTally]
+    tally: Mapping[TopicPartition, PartitionTally]
     ambiguous: Sequence[JsonRow]
     value_ranges: Mapping[str, ValueRanges]
     types: ColumnTypes

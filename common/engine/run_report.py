@@ -7,6 +7,7 @@ end: what a killed run leaves is at most WRITE_SECONDS old.
 import json
 import re
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from common.engine.batch import BatchResult
 from common.errors import ConfigurationError, first_line
-from common.model.offsets import Offsets
+from common.model.offsets import Plan, by_topic
 from common.settings.environment import report_dir, run_id
 from common.settings.privacy import FOLDER_MODE, open_private
 from common.stop import Stopped
@@ -83,6 +84,18 @@ class Batch(Part):
     # The merge strategy, and why those before it declined.
     strategy: str = ""
     declined: dict[str, str] = {}
+    # The table, and the offsets by topic; `offsets` has them where there is one topic.
+    table: str = ""
+    topics: dict[str, dict[int, tuple[int, int]]] = {}
+
+
+class TargetTotals(Part):
+    """What a run did to one of its tables."""
+
+    pipeline: str
+    table: str
+    batches: int = 0
+    totals: Counts = Counts()
 
 
 class Report(Part):
@@ -102,14 +115,24 @@ class Report(Part):
     totals: Counts = Counts()
     seconds: dict[str, float] = {}
     last_batches: list[Batch] = []
+    # Each table of the run; `pipeline` and `table` name the first one, and the totals are those of all.
+    targets: list[TargetTotals] = []
 
 
 class RunReport:
     """The report of one run, on disk from its beginning."""
 
-    def __init__(self, *, mode: str, pipeline: str, table: str, topic: str) -> None:
+    def __init__(self, *, mode: str, tables: Sequence[tuple[str, str]], topic: str) -> None:
+        """Begin the report of a run into these tables, each given with its pipeline."""
+        pipeline, table = tables[0]
         self._report = Report(
-            run_id=run_id(), mode=mode, pipeline=pipeline, table=table, topic=topic, started=datetime.now(UTC)
+            run_id=run_id(),
+            mode=mode,
+            pipeline=pipeline,
+            table=table,
+            topic=topic,
+            started=datetime.now(UTC),
+            targets=[TargetTotals(pipeline=pipeline, table=table) for pipeline, table in tables],
         )
         self._path = report_dir() / f"{run_id()}.json"
         # Batches come in a thread of Spark's, the timer in one of its own.
@@ -123,9 +146,10 @@ class RunReport:
     def batches(self) -> int:
         return self._report.batches
 
-    def add(self, result: BatchResult) -> None:
+    def add(self, result: BatchResult, number: int = 0) -> None:
+        """Add a batch of the target with this number."""
         with self._lock:
-            self._add(as_batch(result))
+            self._add(result, self._report.targets[number])
             if self._failure is not None:
                 raise self._failure
             if self._report.batches <= WRITTEN_AT_ONCE:
@@ -135,10 +159,11 @@ class RunReport:
                 self._timer.daemon = True
                 self._timer.start()
 
-    def _add(self, batch: Batch) -> None:
-        report = self._report
-        report.batches += 1
-        report.totals = report.totals.plus(batch.counts)
+    def _add(self, result: BatchResult, target: TargetTotals) -> None:
+        report, batch = self._report, as_batch(result, target.table)
+        for each in (report, target):
+            each.batches += 1
+            each.totals = each.totals.plus(batch.counts)
         for stage, seconds in batch.seconds.items():
             report.seconds[stage] = round(report.seconds.get(stage, 0.0) + seconds, 3)
         report.last_batches = [*report.last_batches, batch][-BATCHES_KEPT:]
@@ -189,22 +214,30 @@ def state_after(error: BaseException | None) -> Literal["done", "failed", "stopp
     return "stopped" if isinstance(error, Stopped) else "failed"
 
 
-def as_batch(result: BatchResult) -> Batch:
+def as_batch(result: BatchResult, table: str) -> Batch:
+    topics = ranges(result.planned)
     return Batch(
         epoch=result.position.epoch,
         seq=result.position.seq,
         ended=datetime.now(UTC),
-        offsets=ranges(result.planned.start, result.planned.end),
+        offsets=next(iter(topics.values())) if len(topics) == 1 else {},
         counts=Counts(**result.figures()),
         files=Files(**asdict(result.committed.files)),
         seconds=result.seconds,
         strategy=result.committed.strategy,
         declined=dict(result.committed.declined),
+        table=table,
+        topics=topics,
     )
 
 
-def ranges(start: Offsets, end: Offsets) -> dict[int, tuple[int, int]]:
-    return {partition: (start[partition], after) for partition, after in sorted(end.items())}
+def ranges(planned: Plan) -> dict[str, dict[int, tuple[int, int]]]:
+    """The first offset and the one after the last, by topic and partition."""
+    ends = by_topic(planned.end)
+    return {
+        topic: {partition: (first, ends[topic][partition]) for partition, first in offsets.items()}
+        for topic, offsets in by_topic(planned.start).items()
+    }
 
 
 def json_schema() -> str:

@@ -15,7 +15,8 @@ from common.delta.computed_columns import DEFAULT, GENERATED, IDENTITY, fills_it
 from common.delta.type_changes import holds, is_same, widens
 from common.model.merge_spec import LINEAGE
 from common.settings.kinds import is_kind
-from common.settings.pipeline import Pipeline, Rule
+from common.settings.pipeline import Pipeline
+from common.settings.quality import Rule
 from common.spark.sql_text import quoted
 
 CONSTRAINT = "delta.constraints."

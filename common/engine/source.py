@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from common.kafka.topic import TopicClient
 from common.model.limits import DEFAULT_LIMITS, Limits
@@ -62,3 +64,27 @@ class RowsSource:
 
     def read(self, planned: Plan) -> ReadRows:
         return ReadRows(in_one_task(self.rows, planned, self.limits), self.is_fetched)
+
+
+class SharedSource:
+    """Reads the records of several targets once, and gives each target those of its topics."""
+
+    def __init__(self, source: Source, planned: Plan) -> None:
+        self.spark = source.spark
+        self._source, self._planned = source, planned
+
+    def read(self, planned: Plan) -> ReadRows:
+        topics = {each.topic for each in planned.end}
+        frame = self._rows.frame.where(F.col("topic").isin(*topics))
+        return ReadRows(frame, self._rows.is_fetched)
+
+    @cached_property
+    def _rows(self) -> ReadRows:
+        rows = self._source.read(self._planned)
+        # What the driver has fetched is kept by it. What Spark reads is read by the first target that computes it.
+        return rows if rows.is_fetched else ReadRows(rows.frame.persist(), is_fetched=False)
+
+    def release(self) -> None:
+        """Let go of the rows when every target has settled them."""
+        if not self._rows.is_fetched:
+            self._rows.frame.unpersist()

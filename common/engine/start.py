@@ -1,7 +1,7 @@
 """What both drivers do first: read the position from the table, and check that the topic still fits it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +11,7 @@ from common.delta.side_tables import delete_uncommitted
 from common.engine.context import BatchContext
 from common.engine.resume import resume
 from common.engine.table_fit import TableFit
+from common.errors import ConfigurationError, UsageError
 from common.faults import fault_point
 from common.kafka.topic import TopicClient
 from common.merge.strategies import STRATEGIES
@@ -20,8 +21,9 @@ from common.model.offsets import Available
 from common.model.position import Position
 from common.settings.brokers import bootstrap
 from common.settings.kafka_security import access
+from common.settings.load import read_pipeline
 from common.settings.locations import Location, location, require_delta_table
-from common.settings.pipeline import Pipeline, read_pipeline
+from common.settings.pipeline import Pipeline
 from common.settings.remedies import tell
 from common.spark.decode.factory import decoder_of
 from common.spark.expressions import check_expressions
@@ -39,14 +41,41 @@ class Inputs:
     strategies: Sequence[MergeStrategy] = STRATEGIES
 
 
-def resolve_inputs(name: str, delta_dir: str, brokers: str, topic_name: str, *, check_pruning: bool = False) -> Inputs:
+def resolve_inputs(name: str, delta_dir: str, brokers: str, topics: str, *, check_pruning: bool = False) -> Inputs:
     """Everything that can be wrong with the arguments, before Spark starts and before anything is locked."""
     pipeline, table, addresses = read_pipeline(name), location(delta_dir), bootstrap(brokers)
-    tell(PIPELINE=name, DELTA_DIR=str(table), BROKERS=addresses, TOPIC=topic_name)
+    tell(PIPELINE=name, DELTA_DIR=str(table), BROKERS=addresses, TOPIC=topics)
     require_delta_table(table)
-    topic = TopicClient(addresses, topic_name, access=access(pipeline.source.kafka))
+    topic = TopicClient(addresses, topics, access=access(pipeline.source.kafka))
     topic.describe()
     return Inputs(pipeline, table, topic, check_pruning)
+
+
+def resolve_further(first: Inputs, also: Sequence[tuple[str, str]]) -> list[Inputs]:
+    """The inputs of all targets of a job: the first, and each further pipeline with its table. All share one read."""
+    targets = [first]
+    for name, delta_dir in also:
+        pipeline, table = read_pipeline(name), location(delta_dir)
+        tell(PIPELINE=name, DELTA_DIR=str(table))
+        require_delta_table(table)
+        refuse_shared_table(table, targets)
+        refuse_other_access(pipeline, first.pipeline)
+        targets.append(replace(first, pipeline=pipeline, table=table))
+    return targets
+
+
+def refuse_shared_table(table: Location, targets: Sequence[Inputs]) -> None:
+    if table.uri in {each.table.uri for each in targets}:
+        raise UsageError(f"{table} is named twice", "give each pipeline a table of its own")
+
+
+def refuse_other_access(pipeline: Pipeline, first: Pipeline) -> None:
+    """One client reads for all targets."""
+    if pipeline.source.kafka != first.source.kafka:
+        raise ConfigurationError(
+            f"pipelines '{first.name}' and '{pipeline.name}' reach the brokers in different ways",
+            "give both files the same [source.kafka], or run a job for each",
+        )
 
 
 @dataclass(frozen=True)
@@ -70,7 +99,7 @@ def start_from_table(spark: SparkSession, given: Inputs) -> RunState:
         fit,
         table,
         topic,
-        found.topic_id,
+        found.topic_ids,
         decoder,
         given.limits,
         given.strategies,

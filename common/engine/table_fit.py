@@ -14,7 +14,8 @@ from common.engine.schema_comparison import CONSTRAINT_RULE, NEW_TABLE, Differen
 from common.engine.table_keys import TableKeys
 from common.errors import SchemaMismatch, TryLater, first_line
 from common.settings.locations import Location
-from common.settings.pipeline import Pipeline, Rule
+from common.settings.pipeline import Pipeline
+from common.settings.quality import Rule
 from common.settings.remedies import alter, create
 from common.spark.sql_text import quoted
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
 
 from common.model.limits import Limits
-from common.model.offsets import Plan
+from common.model.offsets import Offsets, Plan, TopicPartition
 
 log = structlog.get_logger()
 # The furthest time from 1970 that Spark can hold: it counts microseconds in 64 bits.
@@ -44,6 +45,10 @@ class Record(NamedTuple):
         """The bytes of key and value."""
         return len(self.key or b"") + len(self.value or b"")
 
+    @property
+    def where(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
 
 def is_out_of_reach(milliseconds: int) -> bool:
     """True where Spark's Kafka source fails on a record of this time, and on the whole batch with it."""
@@ -61,6 +66,11 @@ def record_of(message: Any) -> Record:
     )
 
 
+def to_assign(offsets: Offsets) -> list[ClientPartition]:
+    """Name partitions and where to begin in them, as the client wants it."""
+    return [ClientPartition(each.topic, each.partition, offset) for each, offset in offsets.items()]
+
+
 class NotFetched(Exception):
     """The reason why Spark has to read these records."""
 
@@ -70,10 +80,10 @@ class Refused(NotFetched):
 
 
 class Fetcher:
-    """Fetches the records of one topic."""
+    """Fetches the records of a plan."""
 
-    def __init__(self, topic: str, new_consumer: Callable[[], Consumer]) -> None:
-        self._topic, self._new_consumer = topic, new_consumer
+    def __init__(self, new_consumer: Callable[[], Consumer]) -> None:
+        self._new_consumer = new_consumer
         self._consumer: Consumer | None = None
         self._is_refused = False
 
@@ -93,8 +103,7 @@ class Fetcher:
         return None
 
     def _assigned(self, consumer: Consumer, planned: Plan, limits: Limits) -> list[Record]:
-        wanted = [each for each, end in planned.end.items() if planned.start[each] < end]
-        consumer.assign([TopicPartition(self._topic, each, planned.start[each]) for each in wanted])
+        consumer.assign(to_assign({each: first for each, first in planned.start.items() if first < planned.end[each]}))
         try:
             return list(records(consumer, planned, limits))
         finally:
@@ -107,18 +116,18 @@ def records(consumer: Consumer, planned: Plan, limits: Limits) -> Iterator[Recor
     following, missing = dict(planned.start), planned.records
     while missing:
         message = next_message(consumer, until, limits)
-        partition, offset = message.partition(), message.offset()
-        if following[partition] == planned.end[partition]:
+        where, offset = TopicPartition(message.topic(), message.partition()), message.offset()
+        if following[where] == planned.end[where]:
             continue
-        if message.error() is not None or offset != following[partition]:
+        if message.error() is not None or offset != following[where]:
             # Transactions and compaction leave such gaps. A gap counts only where two clients agree on it: Spark's
             # consumer and TopicClient's. The latter is the same client as this one, so Spark has to read the batch.
-            raise NotFetched(f"partition {partition} has no offset {following[partition]}")
+            raise NotFetched(f"{where} has no offset {following[where]}")
         record = record_of(message)
         size += record.size
         if size > limits.fetched_bytes:
             raise NotFetched(f"more than {limits.fetched_bytes} bytes")
-        following[partition], missing = offset + 1, missing - 1
+        following[where], missing = offset + 1, missing - 1
         yield record
 
 

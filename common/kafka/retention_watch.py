@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from common.kafka.topic import TopicClient
-from common.model.offsets import Plan
+from common.model.offsets import Offsets, Plan, of_topics
 
 log = structlog.get_logger()
 LOOK_SECONDS = 600.0
@@ -45,15 +45,16 @@ class ExpiryWatch:
         self._next = time.monotonic()
 
     def look(self, planned: Plan) -> None:
-        """Check the records that the batch begins with, which are the oldest that are not settled."""
-        unread = {partition: first for partition, first in planned.start.items() if first < planned.end[partition]}
+        """Check the records that the read begins with, which are the oldest that are not settled."""
+        unread = {each: first for each, first in planned.start.items() if first < planned.end[each]}
         if not unread or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self._every
-        for bound in bounds(self._topic.settings()):
-            self._warn(bound, unread)
+        for topic in sorted({each.topic for each in unread}):
+            for bound in bounds(self._topic.settings(topic)):
+                self._warn(bound, topic, of_topics(unread, [topic]))
 
-    def _warn(self, bound: RetentionBound, unread: Mapping[int, int]) -> None:
+    def _warn(self, bound: RetentionBound, topic: str, unread: Offsets) -> None:
         now = int(time.time() * 1000)
         for share in SHARES:
             age = int(bound.milliseconds * share)
@@ -61,8 +62,8 @@ class ExpiryWatch:
             if partitions:
                 log.warning(
                     f"{bound.removed} may be gone before they are read: the oldest unread record nears its end",
-                    topic=self._topic.name,
-                    partitions=partitions,
+                    topic=topic,
+                    partitions=[each.partition for each in partitions],
                     older_than=format_duration(age),
                     removed_after=format_duration(bound.milliseconds),
                     remedy=f"run more often or in larger batches, or raise the topic's {bound.setting}",

@@ -1,20 +1,21 @@
-"""Ask the broker about a topic: its identity, its partitions, its offsets. Every request has a time-out."""
+"""Ask the broker about topics: their identity, their partitions, their offsets. Every request has a time-out."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from common.errors import BrokerUnreachable, ConfigurationError, NotAllowed, StateError, TopicMissing
 from common.kafka.consumer import SETTINGS as FETCHING
-from common.kafka.consumer import Fetcher, Record, is_out_of_reach, record_of
+from common.kafka.consumer import Fetcher, Record, is_out_of_reach, record_of, to_assign
 from common.kafka.refusal import misconfigured, reason
-from common.model.offsets import Available, Offsets, Plan
+from common.model.offsets import Available, Offsets, Plan, TopicPartition
 from common.settings.kafka_security import OPEN, Access
 from common.settings.remedies import services, start_service
 
@@ -43,62 +44,79 @@ MOVING = {
 NOT_ALLOWED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 
 # Ranges of missing offsets as (first, after), in their order, by partition.
-Gaps = Mapping[int, Sequence[tuple[int, int]]]
+Gaps = Mapping[TopicPartition, Sequence[tuple[int, int]]]
 
 
 class LeaderMoving(BrokerUnreachable):
     """No broker leads the partition just now."""
 
 
+class Topic(NamedTuple):
+    """A topic's id, which a recreated topic does not share, and its partitions."""
+
+    id: str
+    partitions: list[TopicPartition]
+
+
 class TopicClient:
-    """One topic on one cluster."""
+    """One topic or several on one cluster. `topics` has their names, joined by commas as in Kafka's own options."""
 
     def __init__(
-        self, brokers: str, name: str, *, access: Access = OPEN, timeout_seconds: float = TIMEOUT_SECONDS
+        self, brokers: str, topics: str, *, access: Access = OPEN, timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:
         self.brokers = brokers
-        self.name = name
+        self.names = tuple(topics.split(","))
         self.access = access
         self._timeout = timeout_seconds
         # The client's own errors, because a request itself ends only with its time-out, whatever the reason.
         self._heard: deque[KafkaError] = deque(maxlen=20)
         self._admin = self._client()
 
-    def describe(self) -> tuple[str, list[int]]:
-        """Return the topic's id, which a recreated topic does not share, and its partitions."""
-        wanted = TopicCollection([self.name])
-        described = self._ask(lambda: self._admin.describe_topics(wanted, request_timeout=self._timeout))[self.name]
-        return str(described.topic_id), sorted(partition.id for partition in described.partitions)
+    def describe(self) -> dict[str, Topic]:
+        """Return each topic by its name."""
+        wanted = TopicCollection(list(self.names))
+        answers = self._ask(lambda: self._admin.describe_topics(wanted, request_timeout=self._timeout))
+        return {
+            name: Topic(str(described.topic_id), sorted(TopicPartition(name, each.id) for each in described.partitions))
+            for name, described in answers.items()
+        }
+
+    def ids(self) -> dict[str, str]:
+        """Return the id of each topic by its name."""
+        return {name: topic.id for name, topic in self.describe().items()}
+
+    def partitions(self) -> list[TopicPartition]:
+        """Return the partitions of all topics."""
+        return [each for topic in self.describe().values() for each in topic.partitions]
 
     def available(self) -> Available:
         """Return the first and the end offsets that a reader of committed records may read now."""
-        _, partitions = self.describe()
+        partitions = self.partitions()
         return Available(
             self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
         )
 
-    def at_time(self, milliseconds: int) -> dict[int, int]:
+    def at_time(self, milliseconds: int) -> dict[TopicPartition, int]:
         """Return for each partition the first offset at or after a time, or its end where no record is that young."""
-        _, partitions = self.describe()
-        offsets = self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds))
+        offsets = self._offsets(self.partitions(), OffsetSpec.for_timestamp(milliseconds))
         ends = self.available().ends
-        return {partition: ends[partition] if offset < 0 else offset for partition, offset in offsets.items()}
+        return {each: ends[each] if offset < 0 else offset for each, offset in offsets.items()}
 
-    def settings(self) -> dict[str, str]:
-        """Return the topic's settings, defaults included; none where we may not ask."""
-        resource = ConfigResource(ResourceType.TOPIC, self.name)
+    def settings(self, topic: str) -> dict[str, str]:
+        """Return a topic's settings, defaults included; none where we may not ask."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
             configs = self._ask(lambda: self._admin.describe_configs([resource], request_timeout=self._timeout))
         except NotAllowed:
             return {}
         return {name: str(entry.value) for name, entry in configs[resource].items()}
 
-    def older_than(self, milliseconds: int, start: Offsets) -> list[int]:
+    def older_than(self, milliseconds: int, start: Offsets) -> list[TopicPartition]:
         """Return the partitions whose record at `start` was written before a time. No record is read for it."""
         offsets = self._offsets(sorted(start), OffsetSpec.for_timestamp(milliseconds))
-        return [partition for partition, young in sorted(offsets.items()) if young < 0 or start[partition] < young]
+        return [each for each, young in sorted(offsets.items()) if young < 0 or start[each] < young]
 
-    def first_record_in(self, gaps: Gaps) -> tuple[int, int] | None:
+    def first_record_in(self, gaps: Gaps) -> tuple[TopicPartition, int] | None:
         """Return partition and offset of a committed record inside of ranges that should hold none; None without one.
 
         Transaction markers and compaction leave such gaps. Only a consumer can tell them from records that a reader
@@ -107,18 +125,18 @@ class TopicClient:
         """
         # A planned record exists: at the end of a log nothing has to be waited for.
         consumer = self._consumer({"group.id": "alluvium-gaps", "fetch.wait.max.ms": 10})
-        remaining = {partition: list(reversed(ranges)) for partition, ranges in gaps.items() if ranges}
+        remaining = {each: list(reversed(ranges)) for each, ranges in gaps.items() if ranges}
         try:
-            consumer.assign([TopicPartition(self.name, each, ranges[-1][0]) for each, ranges in remaining.items()])
+            consumer.assign(to_assign({each: ranges[-1][0] for each, ranges in remaining.items()}))
             while remaining:
-                partition, offset = self._next_offset(consumer, remaining)
-                ranges = remaining.get(partition, [])
+                where, offset = self._next_offset(consumer, remaining)
+                ranges = remaining.get(where, [])
                 while ranges and ranges[-1][1] <= offset:
                     ranges.pop()
                 if ranges and ranges[-1][0] <= offset:
-                    return partition, offset
-                if not ranges and remaining.pop(partition, None) is not None:
-                    consumer.incremental_unassign([TopicPartition(self.name, partition)])
+                    return where, offset
+                if not ranges and remaining.pop(where, None) is not None:
+                    consumer.incremental_unassign([ClientPartition(*where)])
         finally:
             consumer.close()
         return None
@@ -126,29 +144,29 @@ class TopicClient:
     def records_out_of_reach(self, planned: Plan) -> Iterator[Record]:
         """Yield the planned records whose time Spark cannot hold. It reads the whole plan, and keeps no other."""
         consumer = self._consumer({"group.id": "alluvium-gaps"})
-        open_ends = {partition: end for partition, end in planned.end.items() if planned.start[partition] < end}
+        open_ends = {each: end for each, end in planned.end.items() if planned.start[each] < end}
         try:
-            consumer.assign([TopicPartition(self.name, each, planned.start[each]) for each in open_ends])
+            consumer.assign(to_assign({each: planned.start[each] for each in open_ends}))
             while open_ends:
                 message = self._next_message(consumer, "the topic")
-                partition, offset = message.partition(), message.offset()
-                end = open_ends.get(partition, 0)
+                where, offset = TopicPartition(message.topic(), message.partition()), message.offset()
+                end = open_ends.get(where, 0)
                 if message.error() is None and offset < end and is_out_of_reach(message.timestamp()[1]):
                     yield record_of(message)
                 if offset >= end - (message.error() is None):
-                    open_ends.pop(partition, None)
+                    open_ends.pop(where, None)
         finally:
             consumer.close()
 
     @cached_property
     def fetcher(self) -> Fetcher:
-        """The fetcher, kept as long as this topic is used: connecting takes longer than fetching a few records."""
-        return Fetcher(self.name, lambda: self._consumer(FETCHING))
+        """The fetcher, kept as long as these topics are used: connecting takes longer than fetching a few records."""
+        return Fetcher(lambda: self._consumer(FETCHING))
 
-    def _next_offset(self, consumer: Consumer, wanted: Iterable[int]) -> tuple[int, int]:
+    def _next_offset(self, consumer: Consumer, wanted: Iterable[TopicPartition]) -> tuple[TopicPartition, int]:
         """Return partition and offset of the next committed record, or of a partition's end."""
-        message = self._next_message(consumer, f"partition {min(wanted)}")
-        return int(message.partition()), int(message.offset())
+        message = self._next_message(consumer, str(min(wanted)))
+        return TopicPartition(message.topic(), message.partition()), int(message.offset())
 
     def _next_message(self, consumer: Consumer, where: str) -> Any:
         """Poll the next committed record, or the end of a partition."""
@@ -156,7 +174,7 @@ class TopicClient:
         if message is None:
             raise self._unreachable(f"{where} gives nothing")
         if message.error() is not None and message.error().code() != KafkaError._PARTITION_EOF:
-            self._translate(KafkaException(message.error()))
+            self._translate(KafkaException(message.error()), message.topic())
         return message
 
     def _client(self) -> AdminClient:
@@ -192,33 +210,33 @@ class TopicClient:
             }
         )
 
-    def _offsets(self, partitions: list[int], which: OffsetSpec) -> dict[int, int]:
-        wanted = {TopicPartition(self.name, partition): which for partition in partitions}
+    def _offsets(self, partitions: Sequence[TopicPartition], which: OffsetSpec) -> dict[TopicPartition, int]:
+        wanted = {ClientPartition(*each): which for each in partitions}
         answers = self._ask(
             lambda: self._admin.list_offsets(
                 wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
             )
         )
-        return {each.partition: answer.offset for each, answer in answers.items()}
+        return {TopicPartition(each.topic, each.partition): answer.offset for each, answer in answers.items()}
 
     def _ask(self, request: "Callable[[], Mapping[Any, Future[Any]]]") -> dict[Any, Any]:
         until = time.monotonic() + self._timeout
         while True:
             try:
-                return {about: self._answer(future) for about, future in request().items()}
+                return {about: self._answer(future, topic_of(about)) for about, future in request().items()}
             except LeaderMoving:
                 if time.monotonic() > until:
                     raise
                 time.sleep(HEAR_SECONDS)
 
-    def _answer(self, future: "Future[Any]") -> Any:
+    def _answer(self, future: "Future[Any]", topic: str) -> Any:
         until = time.monotonic() + self._timeout + 1
         looked = False
         while time.monotonic() < until:
             try:
                 return future.result(timeout=HEAR_SECONDS)
             except KafkaException as error:
-                self._translate(error)
+                self._translate(error, topic)
             except TimeoutError:
                 self._admin.poll(0)
             if not looked and any(error.code() == KafkaError._ALL_BROKERS_DOWN for error in self._heard):
@@ -232,25 +250,25 @@ class TopicClient:
         if error is not None:
             raise error
 
-    def _translate(self, error: KafkaException) -> NoReturn:
+    def _translate(self, error: KafkaException, topic: str) -> NoReturn:
         cause: KafkaError = error.args[0]
         if cause.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise TopicMissing(
-                f"no topic '{self.name}' on {self.brokers}",
-                f"create it: {services('create-topic', self.name)}, or correct the name",
+                f"no topic '{topic}' on {self.brokers}",
+                f"create it: {services('create-topic', topic)}, or correct the name",
             ) from error
         if cause.code() in NOT_ALLOWED:
             raise NotAllowed(
-                f"the broker {self.brokers} allows us nothing on topic '{self.name}'",
+                f"the broker {self.brokers} allows us nothing on topic '{topic}'",
                 "have the user of [source.kafka] granted Describe and Read on it",
             ) from error
         if cause.code() in MOVING:
-            raise LeaderMoving(f"no leader answers for '{self.name}' on {self.brokers}", "try again later") from error
+            raise LeaderMoving(f"no leader answers for '{topic}' on {self.brokers}", "try again later") from error
         if cause.code() in UNREACHABLE:
             self._refuse_misconfigured()
             raise self._unreachable(reason(cause)) from error
         raise StateError(
-            f"the broker {self.brokers} refuses to describe '{self.name}': {cause.str()}", "see its log"
+            f"the broker {self.brokers} refuses to describe '{topic}': {cause.str()}", "see its log"
         ) from error
 
     def _unreachable(self, reason: str) -> BrokerUnreachable:
@@ -258,6 +276,11 @@ class TopicClient:
             f"no Kafka broker answers at {self.brokers} ({reason})",
             f"{start_broker(self.brokers)}correct the address",
         )
+
+
+def topic_of(about: Any) -> str:
+    """Return the topic that a request is about: the client names it, its partition, or its configuration."""
+    return str(getattr(about, "topic", None) or getattr(about, "name", about))
 
 
 def start_broker(brokers: str) -> str:

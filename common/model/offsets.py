@@ -1,29 +1,49 @@
 """Which offsets, exactly. Pure: nothing here talks to a broker or to Spark."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from common.errors import StateError
 from common.settings.remedies import new_epoch
 
-Offsets = Mapping[int, int]
+
+class TopicPartition(NamedTuple):
+    """One partition of a topic: the log that an offset belongs to."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"partition {self.partition} of '{self.topic}'"
+
+
+Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True)
 class Available:
-    """What a topic holds now: per partition the first offset it still has, and the end a committed reader may see."""
+    """What topics hold now: per partition the first offset it still has, and the end a committed reader may see."""
 
     earliest: Offsets
     ends: Offsets
 
+    def of(self, topics: Collection[str]) -> "Available":
+        """Only what these topics hold."""
+        return Available(of_topics(self.earliest, topics), of_topics(self.ends, topics))
+
 
 @dataclass(frozen=True)
 class Plan:
-    """The offsets of one batch: from `start` to before `end`, the same partitions in both."""
+    """The offsets of one read: from `start` to before `end`, the same partitions in both."""
 
     start: Offsets
     end: Offsets
+
+    def of(self, topics: Collection[str]) -> "Plan":
+        """Only the offsets of these topics."""
+        return Plan(of_topics(self.start, topics), of_topics(self.end, topics))
 
     @property
     def records(self) -> int:
@@ -31,23 +51,33 @@ class Plan:
         return sum(end - self.start[partition] for partition, end in self.end.items())
 
 
+def of_topics(offsets: Offsets, topics: Collection[str]) -> dict[TopicPartition, int]:
+    """The offsets of these topics."""
+    return {each: offset for each, offset in offsets.items() if each.topic in topics}
+
+
 def plan(committed: Offsets, available: Available, max_records: int) -> Plan:
-    """The next batch: as far as the limit allows, shared among the partitions by their lag."""
-    start = starting_offsets(committed, available)
-    lag = {partition: available.ends[partition] - first for partition, first in start.items()}
-    share = fair_share(lag, max_records)
-    return Plan(start, {partition: first + share[partition] for partition, first in start.items()})
+    """The next batch of one target."""
+    return limited(starting_offsets(committed, available), available.ends, max_records)
 
 
-def starting_offsets(committed: Offsets, available: Available) -> dict[int, int]:
-    """Where to go on in every partition. An empty `committed` begins an epoch: at the first record there is."""
+def limited(start: Offsets, ends: Offsets, max_records: int) -> Plan:
+    """From `start` as far towards `ends` as the limit allows, shared among the partitions by their lag."""
+    share = fair_share({each: ends[each] - first for each, first in start.items()}, max_records)
+    return Plan(start, {each: first + share[each] for each, first in start.items()})
+
+
+def starting_offsets(committed: Offsets, available: Available) -> dict[TopicPartition, int]:
+    """Where to go on in every partition. A topic without committed offsets begins at the first record there is."""
     refuse_vanished(committed, available)
-    if not committed:
-        return dict(available.earliest)
-    start = {partition: committed.get(partition, 0) for partition in sorted(available.ends)}
-    for partition, wanted in start.items():
-        refuse_loss(partition, wanted, available.earliest[partition])
-        refuse_overrun(partition, wanted, available.ends[partition])
+    known = {each.topic for each in committed}
+    start = {
+        each: committed.get(each, 0) if each.topic in known else available.earliest[each]
+        for each in sorted(available.ends)
+    }
+    for each, wanted in start.items():
+        refuse_loss(each, wanted, available.earliest[each])
+        refuse_overrun(each, wanted, available.ends[each])
     return start
 
 
@@ -55,29 +85,29 @@ def refuse_vanished(committed: Offsets, available: Available) -> None:
     gone = sorted(set(committed) - set(available.ends))
     if gone:
         raise StateError(
-            f"the topic no longer has partition {gone[0]}, which the table has read",
+            f"topic '{gone[0].topic}' no longer has partition {gone[0].partition}, which the table has read",
             f"the topic was recreated: begin a new epoch with {new_epoch('beginning')}",
         )
 
 
-def refuse_loss(partition: int, wanted: int, earliest: int) -> None:
+def refuse_loss(where: TopicPartition, wanted: int, earliest: int) -> None:
     if wanted < earliest:
         raise StateError(
-            f"partition {partition}: offset {wanted} is wanted, {earliest} is the earliest left, "
+            f"{where}: offset {wanted} is wanted, {earliest} is the earliest left, "
             f"{earliest - wanted} records are lost",
             f"accept the loss and go on with {new_epoch('table')}",
         )
 
 
-def refuse_overrun(partition: int, wanted: int, end: int) -> None:
+def refuse_overrun(where: TopicPartition, wanted: int, end: int) -> None:
     if wanted > end:
         raise StateError(
-            f"partition {partition}: offset {wanted} is wanted, but the log ends at {end}",
+            f"{where}: offset {wanted} is wanted, but the log ends at {end}",
             f"the topic was recreated or truncated: begin a new epoch with {new_epoch('beginning')}",
         )
 
 
-def fair_share(lag: Offsets, limit: int) -> dict[int, int]:
+def fair_share(lag: Offsets, limit: int) -> dict[TopicPartition, int]:
     """The limit shared in proportion to the lags, every record of it used."""
     total = sum(lag.values())
     if total <= limit:
@@ -91,14 +121,14 @@ def fair_share(lag: Offsets, limit: int) -> dict[int, int]:
     return share
 
 
-def plans_around(planned: Plan, left_out: Iterable[tuple[int, int]]) -> list[Plan]:
+def plans_around(planned: Plan, left_out: Iterable[tuple[TopicPartition, int]]) -> list[Plan]:
     """Plans that together have all offsets of a plan but some, each given by its partition and its offset."""
     ranges = {partition: [(first, planned.end[partition])] for partition, first in planned.start.items()}
     for partition, offset in sorted(left_out):
         first, end = ranges[partition].pop()
         ranges[partition] += [(first, offset)] if first < offset else []
         ranges[partition].append((offset + 1, end))
-    starts: list[dict[int, int]] = [dict(planned.end) for _ in range(max(map(len, ranges.values())))]
+    starts: list[dict[TopicPartition, int]] = [dict(planned.end) for _ in range(max(map(len, ranges.values())))]
     ends = [dict(planned.end) for _ in starts]
     for partition, several in ranges.items():
         for number, (first, end) in enumerate(several):
@@ -106,10 +136,27 @@ def plans_around(planned: Plan, left_out: Iterable[tuple[int, int]]) -> list[Pla
     return [plan for plan in map(Plan, starts, ends) if plan.records]
 
 
-def to_json(topic: str, offsets: Offsets) -> str:
+def by_topic(offsets: Offsets) -> dict[str, dict[int, int]]:
+    """The offsets as topic, then partition, in their order."""
+    nested: dict[str, dict[int, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        nested.setdefault(topic, {})[partition] = offset
+    return nested
+
+
+def from_topics(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+    """The offsets of what `by_topic` has written as JSON, where each key is a text."""
+    return {
+        TopicPartition(topic, int(partition)): offset
+        for topic, offsets in nested.items()
+        for partition, offset in offsets.items()
+    }
+
+
+def to_json(offsets: Offsets) -> str:
     """The form that Spark's Kafka options and its checkpoint use."""
-    return json.dumps({topic: {str(partition): offset for partition, offset in sorted(offsets.items())}})
+    return json.dumps(by_topic(offsets))
 
 
-def from_json(topic: str, text: str) -> dict[int, int]:
-    return {int(partition): offset for partition, offset in json.loads(text)[topic].items()}
+def from_json(text: str) -> dict[TopicPartition, int]:
+    return from_topics(json.loads(text))

@@ -1,15 +1,18 @@
-"""How far a table has come: epoch, sequence number, topic and offsets, as they ride in the commit itself."""
+"""How far a table has come: epoch, sequence number, topics and offsets, as they ride in the commit itself."""
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from common.errors import StateError
-from common.model.offsets import Offsets
+from common.model.offsets import Offsets, TopicPartition, by_topic, from_topics
 from common.settings.environment import run_id
 
-FORMAT = 1
+# The formats of a position: with the offsets of one topic, or with those of several.
+ONE_TOPIC, SEVERAL_TOPICS = 1, 2
+REPLAY_FORMAT = 1
 
 
 class Stamp(Protocol):
@@ -26,16 +29,16 @@ class Stamp(Protocol):
 
 @dataclass(frozen=True)
 class Position:
-    """The state after transaction `seq` of an epoch. Without offsets and topic id it has not read anything yet.
+    """The state after transaction `seq` of an epoch: how far it has read in each topic, and which topic that was.
 
-    `run` tells two processes apart that commit the same transaction.
+    Without offsets and topic ids it has not read anything yet. `run` tells two processes apart that commit the same
+    transaction.
     """
 
     pipeline: str
     epoch: int
     seq: int
-    topic: str
-    topic_id: str | None
+    topic_ids: Mapping[str, str | None]
     offsets: Offsets
     run: str
 
@@ -43,22 +46,23 @@ class Position:
     def app_id(self) -> str:
         return f"{app_prefix(self.pipeline)}{self.epoch}"
 
-    def advanced(self, topic: str, topic_id: str, end: Offsets) -> "Position":
-        return replace(self, seq=self.seq + 1, topic=topic, topic_id=topic_id, offsets=end, run=run_id())
+    def advanced(self, topic_ids: Mapping[str, str], end: Offsets) -> "Position":
+        return replace(self, seq=self.seq + 1, topic_ids=topic_ids, offsets=end, run=run_id())
 
     def to_metadata(self) -> str:
-        return json.dumps(
-            {
-                "alluvium": FORMAT,
-                "pipeline": self.pipeline,
-                "epoch": self.epoch,
-                "seq": self.seq,
-                "topic": self.topic,
-                "topic_id": self.topic_id,
-                "offsets": {str(partition): offset for partition, offset in sorted(self.offsets.items())},
-                "run": self.run,
-            }
-        )
+        """Write format 1 where it can hold the position, so that an older version still reads the table."""
+        offsets = by_topic(self.offsets)
+        topics = {
+            name: {"id": topic_id, "offsets": offsets.get(name, {})}
+            for name, topic_id in sorted(self.topic_ids.items())
+        }
+        number: int = SEVERAL_TOPICS
+        place: dict[str, Any] = {"topics": topics}
+        if len(topics) == 1:
+            ((name, topic),) = topics.items()
+            number, place = ONE_TOPIC, {"topic": name, "topic_id": topic["id"], "offsets": topic["offsets"]}
+        transaction = {"pipeline": self.pipeline, "epoch": self.epoch, "seq": self.seq}
+        return json.dumps({"alluvium": number, **transaction, **place, "run": self.run})
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,9 @@ class Replay:
         return replay_app_id(self.pipeline)
 
     def to_metadata(self) -> str:
-        return json.dumps({"alluvium_replay": FORMAT, "pipeline": self.pipeline, "seq": self.seq, "run": self.run})
+        return json.dumps(
+            {"alluvium_replay": REPLAY_FORMAT, "pipeline": self.pipeline, "seq": self.seq, "run": self.run}
+        )
 
 
 def replay_app_id(pipeline: str) -> str:
@@ -91,9 +97,9 @@ def pipeline_and_epoch(app_id: str) -> tuple[str, int] | None:
     return None if match is None else (match[1], int(match[2]))
 
 
-def first_position(pipeline: str, epoch: int, topic: str) -> Position:
+def first_position(pipeline: str, epoch: int, topics: Iterable[str]) -> Position:
     """An epoch's beginning: it will read every partition from the first record there is."""
-    return Position(pipeline, epoch, 0, topic, None, {}, run_id())
+    return Position(pipeline, epoch, 0, dict.fromkeys(topics), {}, run_id())
 
 
 def position_in(text: str | None) -> Position | None:
@@ -108,17 +114,28 @@ def position_in(text: str | None) -> Position | None:
 
 def from_metadata(text: str) -> Position:
     content = json.loads(text)
-    if content.get("alluvium") != FORMAT:
-        raise StateError(
-            f"the table's position has format {content.get('alluvium')}, this version reads {FORMAT}",
-            "use the version of Alluvium that wrote the table last, or a newer one",
-        )
+    topic_ids, offsets = read_place(content)
     return Position(
         pipeline=content["pipeline"],
         epoch=content["epoch"],
         seq=content["seq"],
-        topic=content["topic"],
-        topic_id=content["topic_id"],
-        offsets={int(partition): offset for partition, offset in content["offsets"].items()},
+        topic_ids=topic_ids,
+        offsets=offsets,
         run=content["run"],
     )
+
+
+def read_place(content: Mapping[str, Any]) -> tuple[dict[str, str | None], dict[TopicPartition, int]]:
+    """Read topic ids and offsets in either format."""
+    if content.get("alluvium") == ONE_TOPIC:
+        topics = {content["topic"]: {"id": content["topic_id"], "offsets": content["offsets"]}}
+    elif content.get("alluvium") == SEVERAL_TOPICS:
+        topics = content["topics"]
+    else:
+        raise StateError(
+            f"the table's position has format {content.get('alluvium')}, "
+            f"this version reads {ONE_TOPIC} and {SEVERAL_TOPICS}",
+            "use the version of Alluvium that wrote the table last, or a newer one",
+        )
+    ids = {name: topic["id"] for name, topic in topics.items()}
+    return ids, from_topics({name: topic["offsets"] for name, topic in topics.items()})

@@ -62,7 +62,7 @@ def load_base(spark: SparkSession, pipeline: Pipeline, source: Location, table: 
     # Maintenance may be writing an existing table, and the JVM of a killed load a new one.
     with commit_lock(table), emptied_on_failure(table):
         refuse_existing(table, overwrite=overwrite)
-        position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), pipeline.source.topic)
+        position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), [pipeline.source.topic])
         write_first(spark, pipeline, rows, table, position, overwrite=overwrite)
     ledger.copy(position)
     return spark.read.format("delta").load(table.uri).count()

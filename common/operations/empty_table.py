@@ -20,7 +20,7 @@ def create_table(spark: SparkSession, pipeline: Pipeline, table: Location) -> No
     """Create the table without rows. A job on it reads its topic from the first record there is."""
     check_expressions(spark, pipeline)
     ledger = open_ledger(spark, table.uri, pipeline.name)
-    position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), pipeline.source.topic)
+    position = first_position(pipeline.name, next_epoch(spark, table.uri, ledger), [pipeline.source.topic])
     write_first(spark, pipeline, no_rows(spark, pipeline), table, position, overwrite=False)
     ledger.copy(position)
 

@@ -87,7 +87,7 @@ def checkpoint_tables(spark: SparkSession, table: Location) -> None:
 
 def purge_deleted_keys(spark: SparkSession, given: Inputs, *, execute: bool) -> None:
     ledger = open_ledger(spark, given.table.uri, given.pipeline.name)
-    age = needed_seconds(given.topic.settings(), given.pipeline)
+    age = max(needed_seconds(given.topic.settings(name), given.pipeline) for name in given.topic.names)
     keys = DeletedKeys(spark, given.table, ledger)
     memory = keys.memory(age)
     if memory is None:

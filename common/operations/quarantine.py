@@ -18,8 +18,9 @@ from common.errors import TryLater, UsageError
 from common.model.limits import DEFAULT_LIMITS, Limits
 from common.operations.replay import Replayer, ReplayPlan
 from common.present.console import NOTHING_CHANGED
+from common.settings.load import read_pipeline
 from common.settings.locations import Location, is_delta_table, location, require_delta_table
-from common.settings.pipeline import Pipeline, nearest, read_pipeline
+from common.settings.pipeline import Pipeline, nearest
 from common.settings.remedies import command, tell
 from common.spark.decode.factory import decoder_of
 from common.spark.expressions import check_expressions

@@ -37,8 +37,9 @@ from common.operations.replay_order import ROW_EXISTS, has_unknown_order, is_sup
 from common.rules.pruning import PruneBound, prune_bounds
 from common.settings.environment import run_id
 from common.settings.locations import Location
-from common.settings.pipeline import POSITION, Pipeline
+from common.settings.pipeline import Pipeline
 from common.settings.remedies import again
+from common.settings.target import POSITION
 from common.spark.arrow_rows import can_collect
 from common.spark.classify import classify
 from common.spark.decode.decoder import Decoder
@@ -216,7 +217,7 @@ def refuse_keys_of_two_partitions(classified: DataFrame, pipeline: Pipeline) -> 
     try:
         refuse_split_keys(classified, pipeline)
     except SplitKeyError as error:
-        one, other = (again("--partition", str(partition)) for partition in error.partitions)
+        one, other = (again("--partition", str(partition)) for _, partition in error.partitions)
         raise StateError(
             error.message, f"replay one partition at a time, the one with the newer records last: {one}, then {other}"
         ) from error

@@ -12,7 +12,8 @@ from common.delta.deleted_keys import key_fields
 from common.delta.lineage import LINEAGE_TYPE, is_later
 from common.delta.side_fields import column_of
 from common.model.merge_spec import LINEAGE
-from common.settings.pipeline import POSITION, Pipeline
+from common.settings.pipeline import Pipeline
+from common.settings.target import POSITION
 from common.spark.sql_text import quoted
 
 # Temporary columns for the record's key: whether the table has a row, its order, and the newest remembered delete.

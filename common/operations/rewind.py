@@ -12,11 +12,11 @@ from common.delta.ledger import Ledger
 from common.delta.lock import commit_lock
 from common.delta.open_ledger import open_ledger, transaction
 from common.durations import seconds
-from common.engine.resume import refuse_other_topic
+from common.engine.resume import refuse_other_topics
 from common.engine.start import Inputs
 from common.errors import UsageError
 from common.kafka.topic import TopicClient
-from common.model.offsets import Offsets
+from common.model.offsets import Offsets, TopicPartition
 from common.operations.adoption import refuse_foreign_table
 from common.operations.epoch import Proposal, offsets_of_rows, propose_epoch, within
 from common.operations.epoch_numbers import greatest_side_epoch
@@ -24,7 +24,7 @@ from common.present.console import NOTHING_CHANGED
 from common.settings.remedies import command
 
 # A function of the table's ledger and the topic. It returns the new offsets, and those they replace.
-Choice = Callable[[Ledger, TopicClient], tuple[dict[int, int], Offsets]]
+Choice = Callable[[Ledger, TopicClient], tuple[dict[TopicPartition, int], Offsets]]
 # It prints only the plan, which shows for each partition where the topic begins and where the table is.
 BEGINNING = "submit/rewind.sh --to-beginning --pipeline PIPELINE DELTA_DIR BROKERS TOPIC"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,10 +44,9 @@ def act_on_proposal(spark: SparkSession, given: Inputs, choice: Choice, *, execu
     # The JVM of a killed job may still be in its commit. The position to replace is read when that is over.
     with commit_lock(table) if execute else nullcontext():
         offsets, before = choice(ledger, topic)
-        topic_id, _ = topic.describe()
         side_epoch = greatest_side_epoch(spark, table.uri, pipeline.name)
-        proposal = propose_epoch(ledger, topic.name, topic_id, offsets=offsets, before=before, side_epoch=side_epoch)
-        print(f"Epoch {proposal.position.epoch} of pipeline '{pipeline.name}' on topic '{topic.name}':")
+        proposal = propose_epoch(ledger, topic.ids(), offsets=offsets, before=before, side_epoch=side_epoch)
+        print(f"Epoch {proposal.position.epoch} of pipeline '{pipeline.name}' on topic '{','.join(topic.names)}':")
         for line in proposal.lines():
             print(f"  {line}")
         if execute:
@@ -65,10 +64,10 @@ def begin_epoch(spark: SparkSession, table: str, proposal: Proposal) -> None:
 def at_choice(at: str) -> Choice:
     """Return the choice for `table`, `beginning` or `end`, for when the log cannot say, or the topic has changed."""
 
-    def choose(ledger: Ledger, topic: TopicClient) -> tuple[dict[int, int], Offsets]:
+    def choose(ledger: Ledger, topic: TopicClient) -> tuple[dict[TopicPartition, int], Offsets]:
         available = topic.available()
         if at == "table":
-            return offsets_of_rows(ledger, topic.describe()[0], available)
+            return offsets_of_rows(ledger, topic.ids(), available)
         return dict(available.earliest if at == "beginning" else available.ends), {}
 
     return choose
@@ -83,22 +82,31 @@ def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None,
     named = {} if to_offset is None else parse_offsets(to_offset)
     since = moment(to_time, by)
 
-    def choose(ledger: Ledger, topic: TopicClient) -> tuple[dict[int, int], Offsets]:
+    def choose(ledger: Ledger, topic: TopicClient) -> tuple[dict[TopicPartition, int], Offsets]:
         position, available = ledger.position(), topic.available()
-        refuse_other_topic(position, topic.name, topic.describe()[0])
+        refuse_other_topics(position, topic.ids())
         if to_beginning:
             return dict(available.earliest), position.offsets
         if since is not None:
             return topic.at_time(int(since.timestamp() * 1000)), position.offsets
-        chosen = within({**position.offsets, **named}, available)
-        for partition, offset in named.items():
-            if chosen.get(partition) != offset:
-                raise UsageError(
-                    f"partition {partition} has no offset {offset}", f"see where it begins with {command(BEGINNING)}"
-                )
+        wanted = {TopicPartition(topic.names[0], partition): offset for partition, offset in named.items()}
+        refuse_several_topics(topic)
+        chosen = within({**position.offsets, **wanted}, available)
+        for where, offset in wanted.items():
+            if chosen.get(where) != offset:
+                raise UsageError(f"{where} has no offset {offset}", f"see where it begins with {command(BEGINNING)}")
         return chosen, position.offsets
 
     return choose
+
+
+def refuse_several_topics(topic: TopicClient) -> None:
+    """Numbers of partitions mean something in one topic only."""
+    if len(topic.names) > 1:
+        raise UsageError(
+            f"--to-offset names partitions, and there are {len(topic.names)} topics",
+            "rewind them together with --to-time, --by or --to-beginning",
+        )
 
 
 def moment(to_time: str | None, by: str | None) -> datetime | None:

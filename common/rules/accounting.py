@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from common.errors import unbalanced
 from common.model.disposition import DISPOSITION, DISPOSITIONS, FOLDED, MERGE
-from common.model.offsets import Offsets, Plan
-from common.model.record import record_field
+from common.model.offsets import Offsets, Plan, TopicPartition
+from common.model.record import partition_numbers, record_field
 from common.rules.compare import ROWS, Aggregates, aggregate
 
 # True for a row whose disposition is not its own. The column goes with rows that the driver accounts for.
@@ -19,7 +19,7 @@ WRONG_DISPOSITION = "_wrong_disposition"
 
 @dataclass(frozen=True)
 class PartitionTally:
-    """The rows of one partition of the topic, counted."""
+    """The rows of one partition of a topic, counted."""
 
     rows: int
     offsets: int
@@ -29,10 +29,11 @@ class PartitionTally:
     dispositions: Mapping[str, int]
 
 
-def tally(rows: pa.Table) -> dict[int, PartitionTally]:
+def tally(rows: pa.Table) -> dict[TopicPartition, PartitionTally]:
     """Count the rows of each partition by their dispositions."""
+    numbers, partitions = partition_numbers(rows)
     columns = {
-        "partition": record_field(rows, "partition"),
+        "number": numbers,
         "offset": record_field(rows, "offset"),
         "wrong": pc.fill_null(rows[WRONG_DISPOSITION], fill_value=False),
         **{each: pc.is_in(rows[DISPOSITION], pa.array([each])) for each in DISPOSITIONS},
@@ -44,13 +45,14 @@ def tally(rows: pa.Table) -> dict[int, PartitionTally]:
         "last": ("offset", "max"),
         **{name: (name, "sum") for name in ("wrong", *DISPOSITIONS)},
     }
-    return tally_from(aggregate(columns, ["partition"], counts).to_pylist())
+    counted = aggregate(columns, ["number"], counts).to_pylist()
+    return tally_from({**row, **partitions[row["number"]]._asdict()} for row in counted)
 
 
-def tally_from(counted: Iterable[Mapping[str, Any]]) -> dict[int, PartitionTally]:
+def tally_from(counted: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, PartitionTally]:
     """Read counts that are one row for each partition, whoever has counted them."""
     return {
-        row["partition"]: PartitionTally(
+        TopicPartition(row["topic"], row["partition"]): PartitionTally(
             rows=row["rows"],
             offsets=row["offsets"],
             first=row["first"],
@@ -71,7 +73,7 @@ def with_wrong_dedup(classified: pa.Table, deduplicated: pa.Table) -> pa.Table:
     return deduplicated.set_column(deduplicated.schema.get_field_index(WRONG_DISPOSITION), WRONG_DISPOSITION, wrong)
 
 
-def totals(tallies: Mapping[int, PartitionTally]) -> dict[str, int]:
+def totals(tallies: Mapping[TopicPartition, PartitionTally]) -> dict[str, int]:
     """The dispositions of the whole batch."""
     return {each: sum(tally.dispositions[each] for tally in tallies.values()) for each in DISPOSITIONS}
 
@@ -79,22 +81,21 @@ def totals(tallies: Mapping[int, PartitionTally]) -> dict[str, int]:
 def check_plan(planned: Plan, committed: Offsets) -> None:
     """Check that a plan begins where the table ends, in each partition.
 
-    What it leaves out would never be read, or be read twice.
+    What it leaves out would never be read, or be read twice. Of a topic that is new to the table nothing is known.
     """
     forgotten = set(committed) - set(planned.end)
     if forgotten:
-        raise unbalanced(f"partition {min(forgotten)} is not in the plan")
-    for partition, first in sorted(planned.start.items()):
-        if committed and first != committed.get(partition, 0):
-            where = f"partition {partition}: the plan begins at {first}"
-            raise unbalanced(f"{where}, the table ends at {committed.get(partition, 0)}")
+        raise unbalanced(f"{min(forgotten)} is not in the plan")
+    known = {each.topic for each in committed}
+    for where, first in sorted(planned.start.items()):
+        if where.topic in known and first != committed.get(where, 0):
+            raise unbalanced(f"{where}: the plan begins at {first}, the table ends at {committed.get(where, 0)}")
 
 
-def check_tally(tallies: Mapping[int, PartitionTally], planned: Plan) -> None:
+def check_tally(tallies: Mapping[TopicPartition, PartitionTally], planned: Plan) -> None:
     """Check that every row has one disposition and the right one, and that each offset is planned and stands once."""
-    for partition, each in sorted(tallies.items()):
-        where = f"partition {partition}"
-        if partition not in planned.end or each.first < planned.start[partition] or each.last >= planned.end[partition]:
+    for where, each in sorted(tallies.items()):
+        if where not in planned.end or each.first < planned.start[where] or each.last >= planned.end[where]:
             raise unbalanced(f"{where}: offsets {each.first} to {each.last} are not in the plan")
         if each.offsets != each.rows:
             raise unbalanced(f"{where}: {each.rows} rows have {each.offsets} offsets")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from common.model.disposition import DISPOSITION, FOLDED, MERGE
-from common.model.record import record_field
+from common.model.record import partition_numbers, record_field
 from common.rules.compare import aggregate, sortable
 
 
@@ -35,7 +35,8 @@ def deduplicate(rows: pa.Table, keys: Sequence[str], ordering: str | None) -> pa
 
 def newest_first_indices(rows: pa.Table, ordering: str | None) -> npt.NDArray[np.uint64]:
     """Row indices, newest first. Without an ordering column the greatest offset is the newest."""
-    columns = {"_offset": record_field(rows, "offset"), "_partition": record_field(rows, "partition")}
+    numbers, _ = partition_numbers(rows)
+    columns = {"_offset": record_field(rows, "offset"), "_partition": numbers}
     order = [("_offset", "ascending"), ("_partition", "ascending")]
     if ordering is None:
         order = [("_offset", "descending")]

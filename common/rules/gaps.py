@@ -10,33 +10,37 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from common.model.offsets import Plan
-from common.model.record import record_field
+from common.model.offsets import Plan, TopicPartition
+from common.model.record import partition_numbers, record_field
 from common.rules.accounting import PartitionTally
 
 # The planned offsets of a partition, as (first, after).
-Ranges = Mapping[int, tuple[int, int]]
+Ranges = Mapping[TopicPartition, tuple[int, int]]
 # Missing offsets as (first, after), in their order, by partition.
-Gaps = Mapping[int, Sequence[tuple[int, int]]]
+Gaps = Mapping[TopicPartition, Sequence[tuple[int, int]]]
+
+NO_OFFSETS = np.empty(0, dtype=np.int64)
 
 
-def missing(tallies: Mapping[int, PartitionTally], planned: Plan) -> dict[int, int]:
+def missing(tallies: Mapping[TopicPartition, PartitionTally], planned: Plan) -> dict[TopicPartition, int]:
     """How many planned offsets of a partition have no row; only partitions that lack any."""
     counts = {
-        partition: end - planned.start[partition] - (tallies[partition].rows if partition in tallies else 0)
-        for partition, end in sorted(planned.end.items())
+        where: end - planned.start[where] - (tallies[where].rows if where in tallies else 0)
+        for where, end in sorted(planned.end.items())
     }
-    return {partition: count for partition, count in counts.items() if count}
+    return {where: count for where, count in counts.items() if count}
 
 
 def find_gaps(rows: pa.Table, ranges: Ranges) -> Gaps:
     """The offsets of these ranges that no row has."""
-    return {partition: gaps_between(offsets_of(rows, partition), *ends) for partition, ends in ranges.items()}
-
-
-def offsets_of(rows: pa.Table, partition: int) -> np.ndarray:
-    offsets = record_field(rows, "offset").filter(pc.equal(record_field(rows, "partition"), partition))
-    return np.sort(offsets.to_numpy())
+    numbers, partitions = partition_numbers(rows)
+    offsets = record_field(rows, "offset")
+    read = {
+        where: np.sort(offsets.filter(pc.equal(numbers, number)).to_numpy())
+        for number, where in enumerate(partitions)
+        if where in ranges
+    }
+    return {where: gaps_between(read.get(where, NO_OFFSETS), *ends) for where, ends in ranges.items()}
 
 
 def gaps_between(offsets: np.ndarray, first: int, after: int) -> list[tuple[int, int]]:

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from common.errors import SplitKeyError, unbalanced
 from common.model.disposition import DISPOSITION, FOLDED, MERGE
-from common.model.record import record_field
+from common.model.offsets import TopicPartition
+from common.model.record import partition_numbers, record_field
 from common.rules.compare import ROWS, Aggregates, aggregate, sortable
 
 # Of the rows of a key. No column of an event has a name that begins like these.
@@ -22,25 +23,31 @@ KEY_AGGREGATES: Aggregates = {
     "_least": ("_partition", "min"),
     "_greatest": ("_partition", "max"),
 }
-REPORTED = ("_rows", "_merged", "_least", "_greatest")
 
 
 def first_ambiguous_key(rows: pa.Table, keys: Sequence[str], ordering: str | None) -> list[dict[str, Any]]:
     """Find a key of which not exactly one row, the newest, is to be merged: the first such key, if there is one."""
     competing = rows.filter(pc.is_in(rows[DISPOSITION], pa.array([MERGE, FOLDED])))
-    groups = aggregate(key_columns(competing, keys, ordering), keys, KEY_AGGREGATES)
+    numbers, partitions = partition_numbers(competing)
+    groups = aggregate(key_columns(competing, keys, ordering, numbers), keys, KEY_AGGREGATES)
     is_newest = pc.fill_null(pc.equal(groups["_newest"], groups["_newest_merged"]), pc.is_null(groups["_newest"]))
     is_clear = pc.and_(pc.equal(groups["_merged"], 1), is_newest)
     if ordering is None:
         is_clear = pc.and_(is_clear, pc.equal(groups["_least"], groups["_greatest"]))
     ambiguous = groups.filter(pc.invert(is_clear)).sort_by([(key, "ascending") for key in keys])
     return [
-        {key: key_text(competing[key][row["_first"]]) for key in keys} | {name: row[name] for name in REPORTED}
-        for row in ambiguous.select(["_first", *REPORTED]).slice(0, 1).to_pylist()
+        {
+            **{key: key_text(competing[key][row["_first"]]) for key in keys},
+            **{name: row[name] for name in ("_rows", "_merged")},
+            **{name: partitions[row[name]]._asdict() for name in ("_least", "_greatest")},
+        }
+        for row in ambiguous.select(["_first", "_rows", "_merged", "_least", "_greatest"]).slice(0, 1).to_pylist()
     ]
 
 
-def key_columns(rows: pa.Table, keys: Sequence[str], ordering: str | None) -> dict[str, Any]:
+def key_columns(
+    rows: pa.Table, keys: Sequence[str], ordering: str | None, partitions: pa.ChunkedArray
+) -> dict[str, Any]:
     """The columns that KEY_AGGREGATES are made of."""
     order = record_field(rows, "offset") if ordering is None else sortable(rows[ordering])
     is_merged = pc.equal(rows[DISPOSITION], MERGE)
@@ -50,7 +57,7 @@ def key_columns(rows: pa.Table, keys: Sequence[str], ordering: str | None) -> di
         "_is_merged": is_merged,
         "_order": order,
         "_order_merged": pc.if_else(is_merged, order, pa.scalar(None, order.type)),
-        "_partition": record_field(rows, "partition"),
+        "_partition": partitions,
     }
 
 
@@ -71,12 +78,22 @@ def check_keys(ambiguous: Iterable[Mapping[str, Any]], keys: Sequence[str], orde
 
 def refuse_split(key: str, row: Mapping[str, Any], ordering: str | None) -> None:
     """Offsets of two partitions do not order events: without an ordering column a key must live in one partition."""
-    if ordering is None and row["_least"] < row["_greatest"]:
+    if ordering is not None:
+        return
+    least, greatest = (TopicPartition(**row[name]) for name in ("_least", "_greatest"))
+    if least != greatest:
         raise SplitKeyError(
-            (row["_least"], row["_greatest"]),
-            f"key {key} came from partitions {row['_least']} and {row['_greatest']}, whose order nobody knows",
+            (least, greatest),
+            f"key {key} came from {both(least, greatest)}, whose order nobody knows",
             "key messages by the table's key, or declare a sequence column in the pipeline file",
         )
+
+
+def both(one: TopicPartition, other: TopicPartition) -> str:
+    """Two partitions in words."""
+    if one.topic == other.topic:
+        return f"partitions {one.partition} and {other.partition}"
+    return f"{one} and {other}"
 
 
 def key_of(row: Any, keys: Sequence[str]) -> str:

@@ -1,11 +1,23 @@
-"""The base of each part of a pipeline file: strict, frozen models, and secrets by reference."""
+"""The base of each part of a pipeline file: strict, frozen models, names of columns, and secrets by reference."""
 
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from common.durations import duration
+from common.settings.kinds import IDENTIFIER
 from common.settings.secrets import reference
 
+
+def identifier(name: str) -> str:
+    """Names from a file end up in SQL: letters, digits and underscores only, and quoted all the same."""
+    if IDENTIFIER.fullmatch(name) is None:
+        raise ValueError("a column is named with letters, digits and underscores")
+    return name
+
+
+Column = Annotated[str, AfterValidator(identifier)]
+Duration = Annotated[str, AfterValidator(duration)]
 Secret = Annotated[str, AfterValidator(reference)]
 
 

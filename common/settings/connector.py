@@ -1,27 +1,16 @@
-"""Connector files: conf/connectors/NAME.toml, read once into frozen models; unknown and missing keys are errors.
-
-What all connectors to one kind of database have in common, with its reasons, is in conf/connectors/base/KIND.toml.
-"""
+"""A connector file as frozen models: where Connect, brokers and database are, what is captured, and settings."""
 
 import re
-import tomllib
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from common.errors import ConfigurationError
 from common.settings.base import Secret, Section
 from common.settings.connector_settings import KNOWN, is_known
-from common.settings.environment import connectors_dir, home, variable
-from common.settings.pipeline import Kafka, first_problem, nearest
+from common.settings.kafka import Kafka
+from common.settings.pipeline import nearest
 
-# In a text: ${NAME}, or ${NAME:-default}, as in a compose file.
-VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>[^{}]*))?\}")
-# A default may name a variable itself.
-NESTED = 2
-FILLED_IN = ("connect", "kafka", "database")
 # PostgreSQL's own rule for the name of a slot.
 SLOT = re.compile(r"[a-z0-9_]{1,63}")
 # Everything that Kafka allows in the name of a topic, without the dots that divide it.
@@ -218,56 +207,3 @@ def check_setting(name: str, value: Setting) -> None:
         raise ValueError(f"settings.{name}: a secret does not stand in a connector file; write ${{PROVIDER:…}}")
     if name.startswith("transforms.") and FLATTENING in str(value):
         raise ValueError(f"settings.{name}: {FLATTENING} drops what tells updates, deletes and their order apart")
-
-
-def read_connector(name: str) -> Connector:
-    """Read the connector called NAME, over its base, with every variable filled in."""
-    folder = connectors_dir()
-    path = folder / f"{name}.toml"
-    if not path.is_file():
-        known = sorted(file.stem for file in folder.glob("*.toml"))
-        raise ConfigurationError(f"no connector '{name}'", f"it would be {path}; there are: {', '.join(known)}")
-    content = parsed(path)
-    for part in FILLED_IN:
-        content[part] = filled_in(content.get(part, {}), path)
-    own = validated(path, {**content, "name": name})
-    merged = parsed(base_file(own.base)).get("settings", {}) | own.settings
-    return validated(base_file(own.base), {**own.model_dump(), "settings": merged})
-
-
-def base_file(base: str) -> Path:
-    """Find the base beside the connector files, or else in the project."""
-    beside = connectors_dir() / "base" / f"{base}.toml"
-    return beside if beside.is_file() else home() / "conf" / "connectors" / "base" / f"{base}.toml"
-
-
-def parsed(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: {error}", "correct the file") from error
-
-
-def validated(path: Path, content: dict[str, Any]) -> Connector:
-    try:
-        return Connector.model_validate(content)
-    except ValidationError as error:
-        raise ConfigurationError(f"{path}: {first_problem(error, Connector)}", "correct the file") from error
-
-
-def filled_in(value: Any, path: Path) -> Any:
-    """Replace ${NAME} and ${NAME:-default} in every text by the variable of the environment."""
-    if isinstance(value, dict):
-        return {key: filled_in(each, path) for key, each in value.items()}
-    if not isinstance(value, str):
-        return value
-    for _ in range(NESTED):
-        value = VARIABLE.sub(lambda match: from_variable(match["name"], match["default"], path), value)
-    return value
-
-
-def from_variable(name: str, default: str | None, path: Path) -> str:
-    found = variable(name) or default
-    if found is None:
-        raise ConfigurationError(f"{path}: the environment has no {name}", "export it before the command")
-    return found

@@ -15,12 +15,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from common.durations import duration
-from common.settings.base import Section
+from common.settings.base import Column, Section, identifier
 from common.settings.environment import home
 from common.settings.kinds import KINDS
-from common.settings.pipeline import Column, Pipeline, identifier, kind
+from common.settings.pipeline import Pipeline
 from common.settings.registry import addresses
 from common.settings.secrets import reference
+from common.settings.source import kind
 
 DOCUMENT = "docs/pipeline-file.md"
 GENERATED = re.compile(r"(<!-- made from the models: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from common.errors import ConfigurationError
 from common.settings.environment import home
-from common.settings.pipeline import Kafka
+from common.settings.kafka import Kafka
 from common.settings.secrets import reveal
 
 MODULES = {

@@ -2,8 +2,9 @@
 
 from common.errors import UsageError
 from common.settings.environment import home, pipelines_dir
+from common.settings.load import read_pipeline
 from common.settings.locations import Location, location
-from common.settings.pipeline import Pipeline, read_pipeline
+from common.settings.pipeline import Pipeline
 
 
 def table_of(pipeline: Pipeline) -> Location | None:

@@ -7,14 +7,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.model.disposition import DISPOSITION, DISPOSITIONS, FOLDED, LATE, MERGE, NULL, QUARANTINED, REASON
+from common.model.offsets import TopicPartition
 from common.model.record import RECORD
 from common.settings.pipeline import Pipeline
 from common.spark.validate.disposition import is_late
 
 
 def count_dispositions(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Count the dispositions by partition of the topic, for `tally_from`. The rows are materialized already."""
-    return rows.groupBy(F.col(f"{RECORD}.partition").alias("partition")).agg(*counts(pipeline))
+    """Count the dispositions by topic and partition, for `tally_from`. The rows are materialized already."""
+    return rows.groupBy(*(F.col(f"{RECORD}.{name}").alias(name) for name in TopicPartition._fields)).agg(
+        *counts(pipeline)
+    )
 
 
 @cache

@@ -33,5 +33,7 @@ def deduplicated_column(pipeline: Pipeline, newest: Sequence[Column]) -> Column:
 
 
 def newest_first(ordering: str | None) -> list[Column]:
-    offset, partition = F.col(f"{RECORD}.offset"), F.col(f"{RECORD}.partition")
-    return [offset.desc()] if ordering is None else [F.col(ordering).desc(), offset, partition]
+    offset = F.col(f"{RECORD}.offset")
+    if ordering is None:
+        return [offset.desc()]
+    return [F.col(ordering).desc(), offset, F.col(f"{RECORD}.topic"), F.col(f"{RECORD}.partition")]

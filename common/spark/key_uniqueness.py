@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.model.disposition import DISPOSITION, FOLDED, MERGE
+from common.model.offsets import TopicPartition
 from common.model.record import RECORD
 from common.rules.key_uniqueness import key_of, refuse_split
 from common.settings.pipeline import Pipeline
@@ -25,7 +26,8 @@ def first_ambiguous_key(rows: DataFrame, pipeline: Pipeline, besides: str = "tru
 
 @cache
 def key_aggregates(ordering: str | None) -> dict[str, Column]:
-    partition, is_merged, order = F.col(f"{RECORD}.partition"), F.col(DISPOSITION) == MERGE, order_value(ordering)
+    partition = F.struct(*(f"{RECORD}.{name}" for name in TopicPartition._fields))
+    is_merged, order = F.col(DISPOSITION) == MERGE, order_value(ordering)
     return {
         "_rows": F.count("*"),
         "_merged": F.count_if(is_merged),

@@ -29,7 +29,7 @@ def read_around(spark: SparkSession, topic: TopicClient, planned: Plan, limits: 
     unreadable = unreadable_records(topic, planned, limits)
     if not unreadable:
         return None
-    plans = plans_around(planned, ((record.partition, record.offset) for record in unreadable))
+    plans = plans_around(planned, ((record.where, record.offset) for record in unreadable))
     if len(plans) > limits.overflow_ranges:
         raise refusal(unreadable[0], f"it and {len(unreadable) - 1} like it stand between others", limits)
     parts = [rows_of(spark, unreadable), *(read_range(spark, topic, each) for each in plans)]
@@ -49,7 +49,7 @@ def unreadable_records(topic: TopicClient, planned: Plan, limits: Limits) -> lis
 
 def refusal(record: Record, reason: str, limits: Limits) -> StateError:
     return StateError(
-        f"partition {record.partition}, offset {record.offset}: Spark cannot hold the record's timestamp "
+        f"{record.where}, offset {record.offset}: Spark cannot hold the record's timestamp "
         f"{record.milliseconds} ms, and {reason}",
         f"set source.max_records_per_batch to {limits.overflow_ranges // 2} in the pipeline's file until they are "
         "settled",

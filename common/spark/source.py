@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.kafka.topic import TopicClient
-from common.model.offsets import Offsets, Plan, to_json
+from common.model.offsets import Offsets, Plan, by_topic, to_json
 from common.model.record import RECORD, RECORD_FIELDS
 
 # The bound of every wait for a broker. Spark asks twice where to read: without a broker a batch ends after two waits.
@@ -52,20 +52,20 @@ def read_range(spark: SparkSession, topic: TopicClient, planned: Plan) -> DataFr
     return (
         spark.read.format("kafka")
         .options(**kafka_options(topic))
-        .option("assign", json.dumps({topic.name: sorted(planned.end)}))
-        .option("startingOffsets", to_json(topic.name, planned.start))
-        .option("endingOffsets", to_json(topic.name, planned.end))
+        .option("assign", json.dumps({name: list(offsets) for name, offsets in by_topic(planned.end).items()}))
+        .option("startingOffsets", to_json(planned.start))
+        .option("endingOffsets", to_json(planned.end))
         .load()
     )
 
 
 def read_stream(spark: SparkSession, topic: TopicClient, start: Offsets, max_records: int) -> DataFrame:
-    """Read the topic as a stream. It is subscribed and not assigned, so that new partitions join by themselves."""
+    """Read the topics as a stream. They are subscribed and not assigned, so that new partitions join by themselves."""
     return (
         spark.readStream.format("kafka")
         .options(**kafka_options(topic))
-        .option("subscribe", topic.name)
-        .option("startingOffsets", to_json(topic.name, start))
+        .option("subscribe", ",".join(topic.names))
+        .option("startingOffsets", to_json(start))
         .option("maxOffsetsPerTrigger", max_records)
         .load()
     )

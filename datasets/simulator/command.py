@@ -14,7 +14,8 @@ from common.connect.source import connected
 from common.errors import UsageError
 from common.produce.pace import Pace, check_rate
 from common.produce.progress import LINE_SECONDS, at_most_every
-from common.settings.connector import Database, read_connector
+from common.settings.connector import Database
+from common.settings.load_connector import read_connector
 from common.settings.remedies import command as shown
 from datasets.simulator.book import Book
 from datasets.simulator.database import Connection, TableSummary, columns_of, require_columns, rows_by, summaries

@@ -22,7 +22,7 @@ from pyspark.sql.avro.functions import from_avro
 from common.model.record import RECORD
 from common.registry.client import Client
 from common.registry.subject import Registered, Subject
-from common.settings.pipeline import read_pipeline
+from common.settings.load import read_pipeline
 from common.spark.decode.avro import AvroDecoder
 from common.spark.decode.avro_reader import Reader
 from common.spark.decode.avro_writers import Writers

@@ -57,7 +57,7 @@ def catch_up(stage: Stage, *, count: int, rounds: int, seed: int) -> CatchUp:
         if number:
             found.ours.append(round(seconds, 3))
             found.append.append(round(floor, 3))
-    stage.broker.delete_topic(topic.name)
+    stage.broker.delete_topic(topic.names[0])
     return found
 
 

@@ -45,8 +45,7 @@ class DeltaRs:
                 "log_level": 0,
             }
         )
-        _, partitions = place.topic.describe()
-        self._consumer.assign([TopicPartition(place.topic.name, partition, 0) for partition in partitions])
+        self._consumer.assign([TopicPartition(*each, 0) for each in place.topic.partitions()])
 
     def run(self, sent: Sent) -> Timing:
         with timed() as timing:

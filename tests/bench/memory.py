@@ -39,11 +39,11 @@ def merge_with_small_heap(stage: Stage, base: Base, seed: int) -> Memory:
         ALLUVIUM_DRIVER_JAVA_OPTIONS=f"{HEAP} -Xlog:gc+init:file={log}",
     )
     job = ROOT / "submit" / "streaming_merge.sh"
-    arguments = ["--mode", "batch", "--once", str(table), topic.brokers, topic.name]
+    arguments = ["--mode", "batch", "--once", str(table), topic.brokers, topic.names[0]]
     began = monotonic()
     done = run([job, *arguments], environment=environment, timeout=TIMEOUT_SECONDS)
     seconds = monotonic() - began
-    stage.broker.delete_topic(topic.name)
+    stage.broker.delete_topic(topic.names[0])
     capacity = CAPACITY.search(log.read_text())
     assert capacity is not None, "the JVM did not say how large its heap is"
     return Memory(

@@ -70,7 +70,7 @@ class Sender:
     def send(self, rows: Sequence[Row]) -> Sent:
         for first in range(0, len(rows), AT_ONCE):
             some = records(rows[first : first + AT_ONCE])
-            self._broker.produce(self._topic.name, [(record.key, record.value) for record in some])
+            self._broker.produce(self._topic.names[0], [(record.key, record.value) for record in some])
         start, self._ends = self._ends, self._topic.available().ends
         planned = Plan(start, self._ends)
         assert planned.records == len(rows), "somebody else writes to the topic"
@@ -105,7 +105,7 @@ def play(cell: Cell, stage: Stage, plays: Plays, new: NewContender = new_contend
         mark_wrong(place, [each for each in players if cell.turn_of(each.name) == turn], entries, rows)
     for entry in entries.values():
         stage.tell(f"  {entry.contender}: {entry.wrong or 'its table is right'}")
-    stage.broker.delete_topic(topic.name)
+    stage.broker.delete_topic(topic.names[0])
     shutil.rmtree(folder)
     return CellResult(name=cell.name, **vars(cell.base), batch=cell.batch, rows=len(sent.rows), entries=entries)
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from common.model.disposition import DISPOSITION, DISPOSITIONS, MERGE
 from common.model.record import RECORD_DDL
 from common.rules import deduplicate as rule
-from common.settings.pipeline import POSITION
+from common.settings.target import POSITION
 from common.spark.deduplicate import deduplicate
 from tests.support.kinds import KINDS, NOON
 from tests.support.trial import pipeline

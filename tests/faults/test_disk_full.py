@@ -9,8 +9,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from common.operations.base_load import load_base
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import read_pipeline
 from tests.support.broker import Broker
 from tests.support.commands import JVM_NOISE, ROOT, clean_environment, run
 

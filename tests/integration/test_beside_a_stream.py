@@ -19,10 +19,11 @@ from common.delta.open_ledger import open_ledger
 from common.operations.compaction import Scope
 from common.operations.create_table import create_or_compare
 from common.operations.maintenance import compact_tables, vacuum_tables
+from common.settings.load import read_pipeline
 from common.settings.locations import Location, location
-from common.settings.pipeline import read_pipeline
 from tests.support.broker import Broker
 from tests.support.commands import ROOT, clean_environment
+from tests.support.partitions import numbered
 from tests.support.trial import event
 from tests.support.waiting import await_true
 
@@ -138,6 +139,6 @@ def await_settled(
 
     def is_settled() -> bool:
         assert stream.poll() is None
-        return dict(open_ledger(spark, table.uri, "mine").position().offsets) == wanted
+        return numbered(open_ledger(spark, table.uri, "mine").position().offsets) == wanted
 
     await_true(is_settled, "what was sent", seconds=120, pause=0.5)

@@ -14,8 +14,9 @@ from common.errors import ConfigurationError, UsageError
 from common.model.merge_spec import LINEAGE
 from common.model.position import from_metadata
 from common.operations.create_table import create_or_compare
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import Pipeline, read_pipeline
+from common.settings.pipeline import Pipeline
 from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.registry import Registry
 from tests.support.avro import field, record
@@ -38,7 +39,12 @@ def test_the_table_is_as_the_pipeline_declares_it(spark: SparkSession, tmp_path:
     assert details["properties"]["delta.checkpointInterval"] == "50"
     assert found.toDF().count() == 0
     position = open_ledger(spark, table.uri, "temperatures").position()
-    assert (position.epoch, position.seq, position.topic_id, dict(position.offsets)) == (1, 0, None, {})
+    assert (position.epoch, position.seq, position.topic_ids, dict(position.offsets)) == (
+        1,
+        0,
+        {"temperatures": None},
+        {},
+    )
     # It answers when the log entry has expired.
     copied = tmp_path / "table" / "_alluvium" / "temperatures" / "1-0.json"
     assert from_metadata(copied.read_text()) == position

@@ -134,7 +134,7 @@ def test_lineage_says_where_each_row_comes_from_and_has_no_statistics(trial: Tri
     trial.table = location(str(folder / "table"))
     load_base(spark, trial.pipeline, location(f"{folder}/base"), trial.table, overwrite=False)
     trial.broker.produce(trial.topic, [event(1, "a", 9.0), event(3, "b", 3.0)], partition=2)
-    topic_id = trial.run("batch").topic_id
+    topic_id = trial.run("batch").topic_ids[trial.topic]
     assert origins(trial) == {
         1: (trial.topic, topic_id, 2, 0, 1, 1),
         2: (None, None, None, None, 1, 0),
@@ -147,7 +147,7 @@ def test_lineage_says_where_each_row_comes_from_and_has_no_statistics(trial: Tri
 def test_a_table_without_lineage_gets_it_and_one_that_gives_it_up_keeps_no_wrong_one(trial: Trial) -> None:
     trial.pipeline = pipeline(trial.topic, target={"lineage": True})
     trial.broker.produce(trial.topic, [event(1, "a", 9.0)], partition=2)
-    topic_id = trial.run("stream").topic_id
+    topic_id = trial.run("stream").topic_ids[trial.topic]
     assert origins(trial) == {1: (trial.topic, topic_id, 2, 0, 1, 1), 2: None}
     assert columns_with_statistics(trial.table.local) == {"id", "degrees"}
     trial.pipeline = pipeline(trial.topic)

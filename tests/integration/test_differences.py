@@ -34,6 +34,7 @@ from common.spark.decode.json import JsonDecoder
 from common.spark.source import as_records
 from tests.support.differences import EVENTS, Combination, as_number, combination
 from tests.support.merges import CHOICES, committed
+from tests.support.partitions import of_t
 from tests.support.records import records
 
 SHORT, LONG = range(6), range(6, 320)
@@ -110,7 +111,7 @@ def settled(spark: SparkSession, pair: Combination, path: Path, choice: Sequence
     table = location(str(path))
     fit = TableFit(spark, pair.pipeline(), table)
     declared = fit.pipeline
-    after = Position("trial", 1, 1, "t", "id", {0: 1}, "run")
+    after = Position("trial", 1, 1, {"t": "id"}, of_t({0: 1}), "run")
     classified = classify(as_records(records(spark, *pair.messages())), declared, JsonDecoder.of(declared.source))
     batch = materialize(classified, declared, DEFAULT_LIMITS, is_fetched=True).deduplicate()
     stats = batch.stats()

@@ -126,7 +126,7 @@ def test_06_an_added_partition_is_read_from_its_beginning(trial: Trial, mode: st
     trial.run(mode)
     trial.broker.add_partitions(trial.topic, 4)
     trial.broker.produce(trial.topic, [event(4, "b", 4.0)], partition=3)
-    assert trial.run(mode).offsets[3] == 1
+    assert trial.run(mode).offsets[trial.partition(3)] == 1
     assert (4, "b", 4.0) in trial.rows()
 
 
@@ -140,10 +140,10 @@ def test_06_a_partition_that_is_added_while_a_job_runs_joins_it(
 
     def settle(run: Run, *given: Any) -> None:
         settled(run, *given)
-        if run.position.seq == 1:
+        if run.targets[0].position.seq == 1:
             trial.broker.add_partitions(trial.topic, 4)
             trial.broker.produce(trial.topic, [event(4, "b", 4.0), event(5, "b", 5.0)], partition=3)
-        elif run.position.offsets.get(3) == 2:
+        elif run.targets[0].position.offsets.get(trial.partition(3)) == 2:
             threading.Thread(target=stop).start()  # Not from here: it waits for the batch that waits for us.
 
     settled = Run.settle
@@ -157,7 +157,7 @@ def test_06_a_partition_that_is_added_while_a_job_runs_joins_it(
     else:
         driver.follow(IdlePolicy(wait_seconds=0.1, give_up_seconds=0.1))
     watchdog.cancel()
-    assert trial.position().offsets[3] == 2
+    assert trial.position().offsets[trial.partition(3)] == 2
     assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0), (4, "b", 4.0), (5, "b", 5.0)}
 
 
@@ -180,7 +180,7 @@ def test_05_a_recreated_topic_is_refused_although_its_offsets_are_in_range(trial
 def test_04_lost_records_are_named_and_nothing_is_written(trial: Trial) -> None:
     """Before a run, and under a run that has begun: the same words, and the command to go on."""
     lost = (
-        "partition 0: offset 1 is wanted, 6 is the earliest left, 5 records are lost; "
+        f"partition 0 of '{trial.topic}': offset 1 is wanted, 6 is the earliest left, 5 records are lost; "
         r"accept the loss and go on with submit/epoch\.sh --at table"
     )
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
@@ -212,7 +212,7 @@ def test_07_a_batch_ends_where_it_was_planned_to(trial: Trial, monkeypatch: pyte
     validated = batch.validate_batch
     monkeypatch.setattr(batch, "validate_batch", validate_batch)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0)], partition=0)
-    assert trial.run(mode).offsets[0] == 1
+    assert trial.run(mode).offsets[trial.partition(0)] == 1
     assert counted == [1]
     assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0), (3, "b", 3.0)}
 
@@ -224,13 +224,13 @@ def test_08_a_batch_is_read_from_kafka_once(trial: Trial, monkeypatch: pytest.Mo
 
     def account(context: BatchContext, *given: Any) -> Any:
         trial.broker.delete_records(trial.topic, 0, before=3)
-        assert context.topic.available().earliest[0] == 3
+        assert context.topic.available().earliest[trial.partition(0)] == 3
         return accounted(context, *given)
 
     accounted = batch.account
     monkeypatch.setattr(batch, "account", account)
     trial.broker.produce(trial.topic, [event(1, "a", 1.5), event(3, "b", 3.0), (b"x", b"not json")], partition=0)
-    assert trial.run(mode).offsets[0] == 3
+    assert trial.run(mode).offsets[trial.partition(0)] == 3
     assert trial.rows() == {(1, "a", 1.5), (2, "a", 2.0), (3, "b", 3.0)}
     assert len(trial.quarantined()) == 1
 
@@ -262,7 +262,7 @@ def test_16_24_records_that_come_again_change_nothing(
     settled = {(1, "a", 1.5), (2, "a", 2.0), (3, "b", 3.5), (4, "b", 4.0)}
     assert trial.rows() == settled
     trial.broker.produce(trial.topic, records[1:], partition=0)
-    assert trial.run("batch").offsets[0] == 9
+    assert trial.run("batch").offsets[trial.partition(0)] == 9
     assert trial.rows() == settled
     totals = read_report(tmp_path / "reports" / f"{run_id()}.json").totals
     assert (totals.merge, totals.folded) == (3, 1)
@@ -312,7 +312,7 @@ def test_a_broken_record_is_quarantined_and_stops_nothing(trial: Trial, mode: st
 
 def test_a_batch_of_nothing_but_bad_records_advances(trial: Trial) -> None:
     trial.broker.produce(trial.topic, [(b"x", b"not json")] * 3, partition=1)
-    assert trial.run("batch").offsets[1] == 3
+    assert trial.run("batch").offsets[trial.partition(1)] == 3
     assert len(trial.quarantined()) == 3
     assert trial.rows() == {(1, "a", 1.0), (2, "a", 2.0)}
 

@@ -11,6 +11,7 @@ from common.kafka.retention_watch import ExpiryWatch
 from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 from tests.support.broker import Broker
+from tests.support.partitions import of_topic
 from tests.support.trial import Trial, event
 
 HOUR = 3_600_000
@@ -31,7 +32,7 @@ def topic_of_ages(broker: Broker, config: dict[str, str], ages: dict[int, list[i
 def warnings(broker: Broker, name: str, start: dict[int, int]) -> list[EventDict]:
     topic = TopicClient(broker.address, name)
     with capture_logs() as logs:
-        ExpiryWatch(topic).look(Plan(start, topic.available().ends))
+        ExpiryWatch(topic).look(Plan(of_topic(name, start), topic.available().ends))
     return logs
 
 
@@ -94,7 +95,7 @@ def test_23_both_policies_are_two_bounds_and_said_once(broker: Broker) -> None:
     watch = ExpiryWatch(topic)
     with capture_logs() as logs:
         for _ in range(3):
-            watch.look(Plan({0: 0}, {0: 1}))
+            watch.look(Plan(of_topic(name, {0: 0}), of_topic(name, {0: 1})))
     assert [each["removed_after"] for each in logs] == ["1d", "7d"]
 
 

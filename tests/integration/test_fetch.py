@@ -17,6 +17,7 @@ from common.model.offsets import Plan
 from common.spark.fetched import fetched_dataframe
 from common.spark.source import as_records, read_range
 from tests.support.broker import Broker
+from tests.support.partitions import of_t, of_topic
 from tests.support.trial import Trial, event
 
 BASE = {(1, "a", 1.0), (2, "a", 2.0)}
@@ -42,7 +43,10 @@ def test_the_rows_are_those_that_spark_reads(spark: SparkSession, broker: Broker
     source = TopicClient(broker.address, topic)
     assert assert_same_rows(spark, source, planned(source)) == 10
     # Again, by the same consumer, and only a part: it begins and ends where it is told to.
-    assert assert_same_rows(spark, source, Plan({0: 1, 1: 0, 2: 3}, {0: 4, 1: 0, 2: 4})) == 4
+    assert (
+        assert_same_rows(spark, source, Plan(of_topic(topic, {0: 1, 1: 0, 2: 3}), of_topic(topic, {0: 4, 1: 0, 2: 4})))
+        == 4
+    )
 
 
 @pytest.mark.parametrize("ends", ["cac", "ca", "a"])
@@ -53,9 +57,9 @@ def test_21_22_what_has_gaps_is_read_by_spark_and_the_gaps_are_confirmed_by_anot
     """Each transaction leaves a marker, and one that is aborted its record besides."""
     trial.broker.produce_in_transactions(trial.topic, [event(number, "b", 0.0) for number in range(len(ends))], ends)
     with capture_logs() as logs:
-        assert trial.run(mode).offsets[0] == 2 * len(ends)
+        assert trial.run(mode).offsets[trial.partition(0)] == 2 * len(ends)
     assert [line["reason"] for line in logs if line["event"] == NOT_FETCHED] == [
-        f"partition 0 has no offset {int(ends[0] == 'c')}"
+        f"partition 0 of '{trial.topic}' has no offset {int(ends[0] == 'c')}"
     ]
     (settled,) = (line for line in logs if line["event"] == "settled")
     assert (settled["rows"], settled["gaps"]) == (ends.count("c"), 2 * len(ends) - ends.count("c"))
@@ -74,7 +78,7 @@ def test_29_what_is_too_large_for_the_driver_is_read_by_spark(trial: Trial, mode
     trial.limits = Limits(fetched_bytes=100)
     trial.broker.produce(trial.topic, [event(3, "b", 3.0), event(4, "b", 4.0)], partition=0)
     with capture_logs() as logs:
-        assert trial.run(mode).offsets[0] == 2
+        assert trial.run(mode).offsets[trial.partition(0)] == 2
     assert [line["reason"] for line in logs if line["event"] == NOT_FETCHED] == ["more than 100 bytes"]
     assert trial.rows() == BASE | {(3, "b", 3.0), (4, "b", 4.0)}
 
@@ -107,9 +111,9 @@ def test_04_what_is_gone_is_no_fetch_and_spark_has_the_error(trial: Trial, broke
 def test_records_behind_the_plan_do_not_keep_a_fetch_alive() -> None:
     """Of one partition they come for ever; the leader of the other one is away."""
     limits = Limits(fetch_seconds=0.05)
-    behind = SimpleNamespace(partition=lambda: 0, offset=lambda: 7, error=lambda: None)
+    behind = SimpleNamespace(topic=lambda: "t", partition=lambda: 0, offset=lambda: 7, error=lambda: None)
     consumer = SimpleNamespace(assign=lambda _: None, unassign=lambda: None, poll=lambda _: behind)
-    assert fetch.Fetcher("t", lambda: consumer).fetch(Plan({0: 7, 1: 0}, {0: 7, 1: 1}), limits) is None  # type: ignore[arg-type,return-value]
+    assert fetch.Fetcher(lambda: consumer).fetch(Plan(of_t({0: 7, 1: 0}), of_t({0: 7, 1: 1})), limits) is None  # type: ignore[arg-type,return-value]
 
 
 def test_a_group_that_is_refused_is_not_asked_for_again() -> None:
@@ -123,9 +127,9 @@ def test_a_group_that_is_refused_is_not_asked_for_again() -> None:
             assign=lambda _: None, unassign=lambda: None, poll=lambda _: message, close=lambda: closed.append(1)
         )
 
-    fetcher = fetch.Fetcher("t", new_consumer)  # type: ignore[arg-type]
-    assert fetcher.fetch(Plan({0: 0}, {0: 1}), DEFAULT_LIMITS) is None
-    assert fetcher.fetch(Plan({0: 0}, {0: 1}), DEFAULT_LIMITS) is None
+    fetcher = fetch.Fetcher(new_consumer)  # type: ignore[arg-type]
+    assert fetcher.fetch(Plan(of_t({0: 0}), of_t({0: 1})), DEFAULT_LIMITS) is None
+    assert fetcher.fetch(Plan(of_t({0: 0}), of_t({0: 1})), DEFAULT_LIMITS) is None
     assert (made, closed) == ([1], [1])
 
 

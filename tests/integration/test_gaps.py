@@ -9,37 +9,38 @@ from confluent_kafka import Consumer, Producer
 from pyspark.sql import SparkSession
 
 from common.kafka.topic import TopicClient
+from common.model.offsets import TopicPartition
 from common.model.record import RECORD
 from common.rules import gaps as rule
-from common.rules.gaps import Gaps
 from common.spark import gaps as query
 from tests.support.broker import Broker
+from tests.support.partitions import numbered
 from tests.support.trial import Trial, event
 
-# By partition: the planned range, the offsets that were read, and the gaps.
-PARTITIONS: dict[int, tuple[tuple[int, int], list[int], list[tuple[int, int]]]] = {
-    0: ((0, 6), [0, 1, 4], [(2, 4), (5, 6)]),
-    1: ((10, 13), [], [(10, 13)]),
-    2: ((5, 8), [6, 7], [(5, 6)]),
-    3: ((0, 2), [0, 1], []),
+# By topic and partition: the planned range, the offsets that were read, and the gaps.
+PARTITIONS: dict[TopicPartition, tuple[tuple[int, int], list[int], list[tuple[int, int]]]] = {
+    TopicPartition("a", 0): ((0, 6), [0, 1, 4], [(2, 4), (5, 6)]),
+    TopicPartition("a", 1): ((10, 13), [], [(10, 13)]),
+    TopicPartition("b", 0): ((5, 8), [6, 7], [(5, 6)]),
+    TopicPartition("b", 3): ((0, 2), [0, 1], []),
 }
 
 
 @pytest.mark.parametrize("arrow", [True, False])
 def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, arrow: bool) -> None:
     places = [
-        {RECORD: {"partition": partition, "offset": offset}}
-        for partition, (_, read, _) in PARTITIONS.items()
+        {RECORD: {**where._asdict(), "offset": offset}}
+        for where, (_, read, _) in PARTITIONS.items()
         for offset in reversed(read)
     ]
-    ranges = {partition: ends for partition, (ends, _, _) in PARTITIONS.items()}
+    ranges = {where: ends for where, (ends, _, _) in PARTITIONS.items()}
     if arrow:
         found = rule.find_gaps(pa.Table.from_pylist(places), ranges)
     else:
         found = query.find_gaps(
-            spark.createDataFrame(places, f"{RECORD} struct<partition: int, offset: bigint>"), ranges
+            spark.createDataFrame(places, f"{RECORD} struct<topic: string, partition: int, offset: bigint>"), ranges
         )
-    assert found == {partition: gaps for partition, (_, _, gaps) in PARTITIONS.items()}
+    assert found == {where: gaps for where, (_, _, gaps) in PARTITIONS.items()}
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def test_21_22_gaps_of_several_partitions_are_confirmed_by_one_consumer(
 ) -> None:
     produce_in_all_partitions(trial.broker, trial.topic, 3)
     with counted_consumers(monkeypatch) as groups:
-        assert trial.run(mode).offsets == {0: 6, 1: 6, 2: 6}
+        assert numbered(trial.run(mode).offsets) == {0: 6, 1: 6, 2: 6}
     assert groups.count("alluvium-gaps") == 1
     assert {number for number, _, _ in trial.rows()} == {1, 2, 0, 20, 21, 22}
 
@@ -91,7 +92,10 @@ def test_21_22_gaps_of_several_partitions_are_confirmed_by_one_consumer(
     ],
 )
 def test_a_record_that_was_not_read_is_found_in_whichever_partition_it_is(
-    broker: Broker, topic: str, gaps: Gaps, unread: tuple[int, int] | None
+    broker: Broker, topic: str, gaps: dict[int, list[tuple[int, int]]], unread: tuple[int, int] | None
 ) -> None:
     produce_in_all_partitions(broker, topic, 3)
-    assert TopicClient(broker.address, topic).first_record_in(gaps) == unread
+    found = TopicClient(broker.address, topic).first_record_in(
+        {TopicPartition(topic, partition): ranges for partition, ranges in gaps.items()}
+    )
+    assert (None if found is None else (found[0].partition, found[1])) == unread

@@ -27,6 +27,7 @@ from common.spark import deduplicate as spark_deduplicate
 from common.spark.decode.json import JsonDecoder
 from common.spark.source import read_range
 from tests.support.broker import Broker
+from tests.support.partitions import of_topic
 from tests.support.trial import Trial, event
 
 Bug = Callable[[DataFrame], DataFrame]
@@ -56,7 +57,7 @@ def scene(spark: SparkSession, broker: Broker, loaded: Path, tmp_path_factory: p
     records = [event(10, "b", 0.0), event(11, "b", 1.0), event(11, "b", 2.0), (b"x", b"not json")]
     broker.produce(trial.topic, records, partition=0)
     start = start_from_table(spark, Inputs(trial.pipeline, trial.table, TopicClient(broker.address, trial.topic)))
-    return Scene(trial, start, Plan({0: 0}, {0: 4}))
+    return Scene(trial, start, Plan(of_topic(trial.topic, {0: 0}), of_topic(trial.topic, {0: 4})))
 
 
 @pytest.fixture(params=["few", "many", "large"])

@@ -53,7 +53,7 @@ def test_the_commit_carries_the_transaction_and_the_position(
     assert committed["txn"]["version"] == 1
     metadata = json.loads(committed["commitInfo"]["userMetadata"])
     assert metadata["offsets"] == {"0": 3, "1": 0, "2": 0}
-    assert metadata["topic_id"] == trial.inputs().topic.describe()[0]
+    assert metadata["topic_id"] == trial.inputs().topic.ids()[trial.topic]
     copied = Path(str(trial.table)) / "_alluvium" / "trial" / "1-1.json"
     assert copied.read_text() == committed["commitInfo"]["userMetadata"] == position.to_metadata()
 
@@ -76,7 +76,7 @@ def test_the_commit_carries_the_transaction_and_the_position(
 def test_nothing_to_merge_is_an_empty_append_with_the_same_three(trial: Trial) -> None:
     trial.broker.produce(trial.topic, [(b"x", b"not json")] * 3, partition=1)
     position = trial.run("batch")
-    assert position.offsets[1] == 3
+    assert position.offsets[trial.partition(1)] == 3
     committed = actions(trial.table.uri, 1)
     assert (committed["txn"]["appId"], committed["txn"]["version"]) == (position.app_id, 1)
     assert committed["commitInfo"]["userMetadata"] == position.to_metadata()
@@ -94,7 +94,7 @@ def test_an_epoch_begins_with_an_empty_append(trial: Trial) -> None:
     assert (committed["txn"]["appId"], committed["txn"]["version"]) == ("alluvium:trial:2", 0)
     assert json.loads(committed["commitInfo"]["userMetadata"])["offsets"] == {"0": 1, "1": 0, "2": 0}
     assert "add" not in committed
-    assert trial.position().offsets[0] == 1
+    assert trial.position().offsets[trial.partition(0)] == 1
 
 
 def test_an_overwrite_above_the_position_is_refused(trial: Trial) -> None:

@@ -177,7 +177,7 @@ def test_a_replay_keeps_the_order_that_lineage_says(trial: Trial) -> None:
     trial.pipeline = pipeline(trial.topic, target=lineage, quality=COOL)
     trial.broker.produce(trial.topic, [event(1, "a", 20.0), event(1, "a", 5.0), event(3, "b", 5.0)], partition=0)
     trial.broker.produce(trial.topic, [event(3, "b", 30.0), event(2, "a", 40.0)], partition=0)
-    topic_id = trial.run("batch").topic_id
+    topic_id = trial.run("batch").topic_ids[trial.topic]
     trial.pipeline = pipeline(trial.topic, target=lineage)
     replayed(trial)
     assert trial.rows() == {(1, "a", 5.0), (2, "a", 2.0), (3, "b", 30.0)}

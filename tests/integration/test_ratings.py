@@ -164,7 +164,7 @@ def test_26_without_a_registry_known_schemas_go_on_and_others_wait(
         with pytest.raises(RegistryUnreachable, match="no schema registry answers") as failure:
             settle_next(driver)
         assert failure.value.exit_code == 75
-        assert (ratings.position(), ratings.quarantined()) == (driver.run.position, [])
+        assert (ratings.position(), ratings.quarantined()) == (driver.run.targets[0].position, [])
         with pytest.raises(RegistryUnreachable):
             ratings.run("stream")
         own.start()

@@ -26,6 +26,7 @@ from common.settings.remedies import forget
 from kafka_docker.embedded.ports import free_port
 from tests.support.aging import age
 from tests.support.commands import clean_environment, complaints, run
+from tests.support.partitions import of_topic
 from tests.support.remedies import literal_commands, printed_commands, raised_in, sites, type_command
 from tests.support.trial import BASE, Trial, event, pipeline
 
@@ -85,8 +86,8 @@ class Desk(Trial):
     def begin_at(self, offsets: dict[int, int]) -> None:
         """A position that this topic does not have."""
         ledger = open_ledger(self.spark, self.table.uri, "trial")
-        topic_id, _ = TopicClient(self.broker.address, self.topic).describe()
-        proposed = propose_epoch(ledger, self.topic, topic_id, offsets=offsets, before={})
+        topic_ids = TopicClient(self.broker.address, self.topic).ids()
+        proposed = propose_epoch(ledger, topic_ids, offsets=of_topic(self.topic, offsets), before={})
         begin_epoch(self.spark, self.table.uri, proposed)
 
 
@@ -415,7 +416,7 @@ def test_a_broker_and_a_topic_that_are_missing_are_started_and_created(tmp_path:
     try:
         do(start)
         do(missing(TopicMissing))
-        assert TopicClient(f"127.0.0.1:{port}", "my.topic").describe()[1]
+        assert TopicClient(f"127.0.0.1:{port}", "my.topic").partitions()
         do(services("create-topic", "my.topic"))
         do(services("delete-topic", "another"))
         do(["kafka_docker/services", "logs", "kafka"])

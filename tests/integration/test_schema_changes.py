@@ -44,7 +44,7 @@ def test_39_a_dry_run_tells_what_it_would_add_and_adds_nothing(
     trial: Trial, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trial.pipeline, before = declared(trial, WIDER), trial.version()
-    print_plan(trial.start())
+    print_plan([trial.start()])
     assert "  before it: ALTER TABLE ADD COLUMNS (`city` string)\n" in capsys.readouterr().out
     assert trial.version() == before
 

@@ -16,16 +16,17 @@ from pyspark.sql import SparkSession
 from common.kafka.topic import TopicClient
 from common.model.offsets import Plan
 from common.operations.base_load import load_base
+from common.settings.kafka import Kafka as Settings
 from common.settings.kafka_security import access
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import Kafka as Settings
-from common.settings.pipeline import read_pipeline
 from common.spark.source import read_range, read_stream
 from kafka_docker.embedded import process_table
 from kafka_docker.embedded.kafka import Kafka
 from tests.support.broker import Broker
 from tests.support.certificates import Authority
 from tests.support.commands import ROOT, clean_environment, complaints
+from tests.support.partitions import of_topic
 from tests.support.secured import CANARY, PASSWORD, USER, admit_by_scram, secured_kafka
 from tests.support.trial import Trial, event, pipeline
 
@@ -132,7 +133,7 @@ def test_37_no_plan_shows_a_secret(
     spark: SparkSession, admitted: TopicClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shows_a_secret(str(admitted.access.spark), admitted)
-    read_range(spark, admitted, Plan({0: 0}, {0: 0})).explain(mode="extended")
+    read_range(spark, admitted, Plan(*([of_topic(admitted.names[0], {0: 0})] * 2))).explain(mode="extended")
     read_stream(spark, admitted, {0: 0, 1: 0, 2: 0}, 10).explain(extended=True)
     said = capsys.readouterr().out
     assert "KafkaRelation" in said

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from common.engine.run_report import read_report
 from common.operations.base_load import load_base
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import read_pipeline
 from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.spark_cluster import SparkCluster
 from tests.support.broker import Broker

@@ -20,6 +20,7 @@ from common.model.position import Position
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.bounds import bounds_of
+from tests.support.partitions import of_t
 
 DRIVER, SPARK, MERGE = DriverRewrite.name, SparkRewrite.name, DeltaMerge.name
 STRATEGIES: dict[str, MergeStrategy] = {DRIVER: DriverRewrite(), SPARK: SparkRewrite(), MERGE: DeltaMerge()}
@@ -32,7 +33,7 @@ CHOICES: dict[str, Sequence[MergeStrategy]] = {
 
 
 def stamped(seq: int) -> Position:
-    return Position("trial", 1, seq, "t", "id", {0: seq}, "run")
+    return Position("trial", 1, seq, {"t": "id"}, of_t({0: seq}), "run")
 
 
 def request_of(

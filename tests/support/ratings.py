@@ -16,8 +16,9 @@ from common.kafka.topic import TopicClient
 from common.model.position import Position
 from common.operations.base_load import load_base
 from common.produce.ratings import Serialize, serializers, to_records
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import Pipeline, read_pipeline
+from common.settings.pipeline import Pipeline
 from datasets.ratings.events import Event
 from datasets.ratings.expectation import Row
 from datasets.ratings.schemas import VERSIONS, schema

@@ -25,6 +25,7 @@ from common.operations.base_load import load_base
 from common.operations.rewind import Choice, act_on_proposal, at_choice, rewind_choice
 from common.settings.locations import location
 from tests.support.broker import Broker
+from tests.support.partitions import numbered
 from tests.support.protocol import (
     AFTER_COPY,
     ANSWER_LOST,
@@ -97,7 +98,8 @@ class RealWorld:
             found = TopicClient(self.broker.address, self.topic).available()
         except AlluviumError:
             return False
-        return found.ends == self.truth.ends() and found.earliest == self.truth.earliest()
+        told = (self.truth.ends(), self.truth.earliest())
+        return (numbered(found.ends), numbered(found.earliest)) == told
 
     # The table, by others
 

@@ -9,10 +9,11 @@ from common.delta.ledger import Ledger
 from common.engine import commit, resume
 from common.errors import StateError
 from common.model import offsets
-from common.model.offsets import Available, Plan
+from common.model.offsets import Available, Plan, TopicPartition
 from common.model.position import Position, first_position
 from common.operations import epoch
 from common.operations import rewind as operator
+from tests.support.partitions import numbered, of_topic
 from tests.support.protocol import (
     AFTER_COPY,
     ANSWER_LOST,
@@ -30,25 +31,28 @@ PIPELINE = "trial"
 
 
 class SimulatedTopic:
-    """Answers as common.kafka.topic.Topic does."""
+    """Answers as common.kafka.topic.TopicClient does."""
 
-    name = "readings"
+    names = ("readings",)
 
     def __init__(self, truth: TopicTruth) -> None:
         self.truth = truth
 
-    def describe(self) -> tuple[str, list[int]]:
-        return f"id-{self.truth.generation}", list(self.truth.ends())
+    def ids(self) -> dict[str, str]:
+        return {self.names[0]: f"id-{self.truth.generation}"}
 
     def available(self) -> Available:
-        return Available(self.truth.earliest(), self.truth.ends())
+        return Available(self._of_topic(self.truth.earliest()), self._of_topic(self.truth.ends()))
+
+    def _of_topic(self, offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
+        return of_topic(self.names[0], offsets)
 
     def read(self, planned: Plan) -> list[Record]:
         """As Spark does: an offset that the log does not have fails the read."""
         for number, start in planned.start.items():
-            partition = self.truth.partitions[number]
+            partition = self.truth.partitions[number.partition]
             assert partition.earliest <= start <= planned.end[number] <= partition.end, "a plan beyond the log"
-        return sorted(self.truth.between(planned.start, planned.end))
+        return sorted(self.truth.between(numbered(planned.start), numbered(planned.end)))
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,7 @@ class SimulatedWorld:
     def _stream(self, start: resume.Resumption, limit: int, fault: str | None) -> None:
         """Spark's own ranges; after each batch, and after a crash, Spark may give the same one again."""
         position = start.position
-        logged: Mapping[int, int] = offsets.starting_offsets(position.offsets, start.available)
+        logged: Mapping[TopicPartition, int] = offsets.starting_offsets(position.offsets, start.available)
         again = self.unanswered.pop(position.epoch, None)
         if again is not None and self._is_there(again):
             position = self._given_again(start, position, again)
@@ -223,7 +227,7 @@ class SimulatedWorld:
         available = self.topic.available()
         return all(available.earliest[number] <= first for number, first in planned.start.items())
 
-    def _next_end(self, logged: Mapping[int, int], limit: int) -> dict[int, int]:
+    def _next_end(self, logged: Mapping[TopicPartition, int], limit: int) -> dict[TopicPartition, int]:
         end = {}
         for number, after in self.topic.available().ends.items():
             first = logged.get(number, 0)
@@ -234,8 +238,8 @@ class SimulatedWorld:
     def _settle(self, start: resume.Resumption, before: Position, planned: Plan, fault: str | None) -> Position:
         rows = self.topic.read(planned)
         assert before.seq - start.position.seq <= sum(planned.end.values()), "this run never ends"
-        resume.refuse_recreated(self.topic.describe()[0], start.topic_id, self.topic.name)
-        after = before.advanced(self.topic.name, start.topic_id, planned.end)
+        resume.refuse_recreated(self.topic.ids(), start.topic_ids)
+        after = before.advanced(start.topic_ids, planned.end)
         after = replace(after, run=f"run-{self.runs}")
         if fault == BEFORE_COMMIT:
             raise Crash
@@ -269,8 +273,7 @@ class SimulatedWorld:
 
     def _act(self, choice: operator.Choice, fault: str | None) -> None:
         chosen, before = choice(self.ledger, self.topic)
-        topic_id, _ = self.topic.describe()
-        proposal = epoch.propose_epoch(self.ledger, self.topic.name, topic_id, offsets=chosen, before=before)
+        proposal = epoch.propose_epoch(self.ledger, self.topic.ids(), offsets=chosen, before=before)
         assert len(proposal.lines()) == len(chosen)
         if fault == BEFORE_COMMIT:
             raise Crash
@@ -282,7 +285,7 @@ class SimulatedWorld:
             raise Crash
 
     def load_again(self) -> None:
-        position = first_position(PIPELINE, self.ledger.greatest_epoch() + 1, self.topic.name)
+        position = first_position(PIPELINE, self.ledger.greatest_epoch() + 1, self.topic.names)
         self.log.commit(position, [], mode="Overwrite")
         self.ledger.copy(position)
 

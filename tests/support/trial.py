@@ -15,6 +15,7 @@ from common.engine.start import Inputs, RunState, start_from_table
 from common.kafka.topic import TopicClient
 from common.merge.strategies import STRATEGIES
 from common.model.limits import DEFAULT_LIMITS
+from common.model.offsets import TopicPartition
 from common.model.position import Position
 from common.operations.base_load import load_base
 from common.operations.rewind import act_on_proposal, at_choice
@@ -72,7 +73,7 @@ def drained(driver: BatchLoop | Stream) -> Position:
         driver.follow(Trigger())
     else:
         driver.drain()
-    return driver.run.position
+    return driver.run.targets[0].position
 
 
 class Trial:
@@ -107,6 +108,9 @@ class Trial:
         allowed = access(self.pipeline.source.kafka)
         topic = TopicClient(self.broker.address, self.topic, access=allowed, timeout_seconds=self.patience_seconds)
         return Inputs(self.pipeline, self.table, topic, self.check_pruning, self.limits, self.strategies)
+
+    def partition(self, number: int) -> TopicPartition:
+        return TopicPartition(self.topic, number)
 
     def rows(self) -> Rows:
         rows = self.spark.read.format("delta").load(self.table.uri).select("id", "part", "degrees").collect()

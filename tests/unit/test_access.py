@@ -10,8 +10,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pydantic import ValidationError
 
 from common.errors import ConfigurationError
+from common.settings.kafka import Kafka
 from common.settings.kafka_security import Access, access
-from common.settings.pipeline import Kafka, read_pipeline
+from common.settings.load import read_pipeline
 from common.settings.secrets import reveal
 from tests.support.commands import run
 

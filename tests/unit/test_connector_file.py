@@ -10,8 +10,9 @@ from common.connect.preparation import statements
 from common.connect.rendering import MASK, masked, rendered
 from common.connect.source import Publication, Source, SourceTable
 from common.errors import ConfigurationError
-from common.settings.connector import Connector, read_connector
+from common.settings.connector import Connector
 from common.settings.connector_settings import is_known
+from common.settings.load_connector import read_connector
 from tests.support.commands import ROOT
 
 FOLDER = ROOT / "conf" / "connectors"

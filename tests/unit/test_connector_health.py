@@ -10,7 +10,7 @@ from common.connect.status import Status
 from common.connect.worker import State, Task, error_of
 from common.errors import ConnectUnreachable, DatabaseUnreachable
 from common.present.connectors import status_lines
-from common.settings.connector import read_connector
+from common.settings.load_connector import read_connector
 
 PLUGIN = "io.debezium.connector.postgresql.PostgresConnector"
 ORDERS = SourceTable("shop.orders", has_key=True, identity="default", is_partition=False)

@@ -27,7 +27,7 @@ class WatchedLog(SimulatedLog):
 
 
 def at(seq: int, *, epoch: int = 1) -> Position:
-    return replace(first_position(PIPELINE, epoch, "readings"), seq=seq)
+    return replace(first_position(PIPELINE, epoch, ["readings"]), seq=seq)
 
 
 @pytest.fixture

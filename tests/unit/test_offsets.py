@@ -5,52 +5,63 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import StateError
-from common.model.offsets import Available, Plan, fair_share, from_json, plan, plans_around, starting_offsets, to_json
+from common.model.offsets import (
+    Available,
+    Plan,
+    TopicPartition,
+    fair_share,
+    from_json,
+    plan,
+    plans_around,
+    starting_offsets,
+    to_json,
+)
+from tests.support.partitions import of_t
 
 
 def test_an_epoch_begins_at_the_first_record_there_is() -> None:
-    available = Available(earliest={0: 5, 1: 0}, ends={0: 9, 1: 2})
-    assert plan({}, available, 100) == Plan(start={0: 5, 1: 0}, end={0: 9, 1: 2})
+    available = Available(earliest=of_t({0: 5, 1: 0}), ends=of_t({0: 9, 1: 2}))
+    assert plan({}, available, 100) == Plan(start=of_t({0: 5, 1: 0}), end=of_t({0: 9, 1: 2}))
 
 
 def test_it_goes_on_from_the_committed_offsets() -> None:
-    available = Available(earliest={0: 0, 1: 0}, ends={0: 9, 1: 2})
-    assert plan({0: 4, 1: 2}, available, 100) == Plan(start={0: 4, 1: 2}, end={0: 9, 1: 2})
+    available = Available(earliest=of_t({0: 0, 1: 0}), ends=of_t({0: 9, 1: 2}))
+    assert plan(of_t({0: 4, 1: 2}), available, 100) == Plan(start=of_t({0: 4, 1: 2}), end=of_t({0: 9, 1: 2}))
 
 
 def test_06_an_added_partition_is_read_from_its_beginning() -> None:
-    available = Available(earliest={0: 0, 1: 0}, ends={0: 9, 1: 7})
-    assert plan({0: 9}, available, 100).start == {0: 9, 1: 0}
+    available = Available(earliest=of_t({0: 0, 1: 0}), ends=of_t({0: 9, 1: 7}))
+    assert plan(of_t({0: 9}), available, 100).start == of_t({0: 9, 1: 0})
 
 
 def test_04_a_lost_range_names_partition_wanted_earliest_and_count() -> None:
     with pytest.raises(
-        StateError, match=r"partition 1: offset 3 is wanted, 8 is the earliest left, 5 records are lost"
+        StateError, match=r"partition 1 of 't': offset 3 is wanted, 8 is the earliest left, 5 records are lost"
     ):
-        starting_offsets({0: 0, 1: 3}, Available(earliest={0: 0, 1: 8}, ends={0: 1, 1: 9}))
+        starting_offsets(of_t({0: 0, 1: 3}), Available(earliest=of_t({0: 0, 1: 8}), ends=of_t({0: 1, 1: 9})))
 
 
 def test_04_records_that_an_added_partition_has_already_lost_are_lost_too() -> None:
-    with pytest.raises(StateError, match="partition 1: offset 0 is wanted, 8 is the earliest left"):
-        starting_offsets({0: 0}, Available(earliest={0: 0, 1: 8}, ends={0: 1, 1: 9}))
+    with pytest.raises(StateError, match="partition 1 of 't': offset 0 is wanted, 8 is the earliest left"):
+        starting_offsets(of_t({0: 0}), Available(earliest=of_t({0: 0, 1: 8}), ends=of_t({0: 1, 1: 9})))
 
 
 def test_a_log_that_ends_before_the_position_is_refused() -> None:
-    with pytest.raises(StateError, match="partition 0: offset 10 is wanted, but the log ends at 4"):
-        starting_offsets({0: 10}, Available(earliest={0: 0}, ends={0: 4}))
+    with pytest.raises(StateError, match="partition 0 of 't': offset 10 is wanted, but the log ends at 4"):
+        starting_offsets(of_t({0: 10}), Available(earliest=of_t({0: 0}), ends=of_t({0: 4})))
 
 
 def test_a_partition_that_is_gone_is_refused() -> None:
-    with pytest.raises(StateError, match="no longer has partition 1"):
-        starting_offsets({0: 1, 1: 1}, Available(earliest={0: 0}, ends={0: 4}))
+    with pytest.raises(StateError, match="topic 't' no longer has partition 1"):
+        starting_offsets(of_t({0: 1, 1: 1}), Available(earliest=of_t({0: 0}), ends=of_t({0: 4})))
 
 
 def test_nothing_new_is_a_plan_of_no_records() -> None:
-    assert plan({0: 4}, Available(earliest={0: 0}, ends={0: 4}), 100).records == 0
+    assert plan(of_t({0: 4}), Available(earliest=of_t({0: 0}), ends=of_t({0: 4})), 100).records == 0
 
 
 def test_the_limit_is_shared_by_lag() -> None:
-    assert fair_share({0: 100, 1: 300, 2: 0}, 40) == {0: 10, 1: 30, 2: 0}
+    assert fair_share(of_t({0: 100, 1: 300, 2: 0}), 40) == of_t({0: 10, 1: 30, 2: 0})
 
 
 @given(
@@ -58,9 +69,10 @@ def test_the_limit_is_shared_by_lag() -> None:
     limit=st.integers(1, 20_000),
 )
 def test_a_share_uses_the_whole_limit_and_never_more_than_the_lag(lag: dict[int, int], limit: int) -> None:
-    share = fair_share(lag, limit)
-    assert share.keys() == lag.keys()
-    assert all(0 <= share[partition] <= lag[partition] for partition in lag)
+    lags = of_t(lag)
+    share = fair_share(lags, limit)
+    assert share.keys() == lags.keys()
+    assert all(0 <= share[each] <= lags[each] for each in lags)
     assert sum(share.values()) == min(limit, sum(lag.values()))
 
 
@@ -69,11 +81,11 @@ def test_a_share_uses_the_whole_limit_and_never_more_than_the_lag(lag: dict[int,
     limit=st.integers(1, 60),
 )
 def test_successive_plans_cover_every_offset_once(steps: list[dict[int, int]], limit: int) -> None:
-    ends = dict.fromkeys(range(4), 0)
-    committed: dict[int, int] = {}
-    read: list[tuple[int, int]] = []
+    ends = of_t(dict.fromkeys(range(4), 0))
+    committed: dict[TopicPartition, int] = {}
+    read: list[tuple[TopicPartition, int]] = []
     for produced in steps:
-        ends = {partition: end + produced.get(partition, 0) for partition, end in ends.items()}
+        ends = {each: end + produced.get(each.partition, 0) for each, end in ends.items()}
         while (planned := plan(committed, Available(dict.fromkeys(ends, 0), ends), limit)).records:
             assert planned.records <= limit
             read += [(p, offset) for p in planned.end for offset in range(planned.start[p], planned.end[p])]
@@ -86,16 +98,17 @@ def test_successive_plans_cover_every_offset_once(steps: list[dict[int, int]], l
     left_out=st.sets(st.tuples(st.integers(0, 2), st.integers(5, 29))),
 )
 def test_plans_around_some_offsets_cover_all_others_once(ends: list[int], left_out: set[tuple[int, int]]) -> None:
-    planned = Plan(dict.fromkeys(range(len(ends)), 5), dict(enumerate(ends)))
-    inside = {(each, offset) for each, offset in left_out if each < len(ends) and offset < ends[each]}
+    planned = Plan(of_t(dict.fromkeys(range(len(ends)), 5)), of_t(dict(enumerate(ends))))
+    within = {(each, offset) for each, offset in left_out if each < len(ends) and offset < ends[each]}
+    inside = {(TopicPartition("t", each), offset) for each, offset in within}
     plans = plans_around(planned, inside)
     read = [(p, offset) for each in plans for p in each.end for offset in range(each.start[p], each.end[p])]
-    whole = {(each, offset) for each, end in enumerate(ends) for offset in range(5, end)}
+    whole = {(each, offset) for each, end in planned.end.items() for offset in range(5, end)}
     assert sorted(read) == sorted(whole - inside)
     assert all(each.records and set(each.end) == set(planned.end) for each in plans)
     assert len(plans) <= len(inside) + 1
 
 
 def test_json_is_the_form_of_sparks_options() -> None:
-    assert to_json("t", {1: 5, 0: 3}) == '{"t": {"0": 3, "1": 5}}'
-    assert from_json("t", '{"t":{"0":3,"1":5}}') == {0: 3, 1: 5}
+    assert to_json(of_t({1: 5, 0: 3})) == '{"t": {"0": 3, "1": 5}}'
+    assert from_json('{"t":{"0":3,"1":5}}') == of_t({0: 3, 1: 5})

@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 from common.settings.base import Section
 from common.settings.documentation import DOCUMENT, in_order, keys_of, regenerated, whole_file
 from common.settings.kinds import KINDS
-from common.settings.pipeline import Pipeline, kind, read_pipeline
+from common.settings.load import read_pipeline
+from common.settings.pipeline import Pipeline
+from common.settings.source import kind
 from common.spark.expressions import check_expressions
 from tests.support.commands import ROOT
 from tests.support.records import classified_json, records

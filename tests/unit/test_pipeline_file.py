@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import ConfigurationError
-from common.settings.pipeline import read_pipeline
+from common.settings.load import read_pipeline
 
 GOOD = """
 [source]

@@ -50,11 +50,11 @@ def offsets_before_rows(world: SimulatedWorld, position: Position, rows: list[Re
     world.log.add_rows(rows)
 
 
-def from_the_earliest(_: Offsets, available: Available) -> dict[int, int]:
+def from_the_earliest(_: Offsets, available: Available) -> Offsets:
     return dict(available.earliest)
 
 
-def from_the_least_committed(committed: Offsets, available: Available) -> dict[int, int]:
+def from_the_least_committed(committed: Offsets, available: Available) -> Offsets:
     least = min(committed.values(), default=0)
     return {partition: max(least, first) for partition, first in available.earliest.items()}
 
@@ -65,7 +65,7 @@ def newest_position(ledger: Ledger) -> Position | None:
 
 BUGS: dict[str, tuple[object, str, Callable[..., Any]]] = {
     "offsets are committed before the rows": (SimulatedWorld, "write", offsets_before_rows),
-    "the topic's id is not looked at": (resume, "refuse_other_topic", nothing),
+    "the topic's id is not looked at": (resume, "refuse_other_topics", nothing),
     "it reads from the earliest record": (offsets, "starting_offsets", from_the_earliest),
     "it reads from the least committed offset": (offsets, "starting_offsets", from_the_least_committed),
     "a loss is passed over": (offsets, "refuse_loss", nothing),

@@ -12,6 +12,7 @@ from common.engine.commit_metrics import FilesTouched, Outcome
 from common.engine.run_report import WRITTEN_AT_ONCE, RunReport, read_report, remove_oldest
 from common.model.offsets import Plan
 from common.model.position import Position
+from tests.support.partitions import of_t
 from tests.support.waiting import await_true
 
 
@@ -24,13 +25,13 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def result(seq: int) -> BatchResult:
     committed = Committed(Outcome(1, 0, 0, 0, 0), FilesTouched(1, 1, 1, 1), "driver rewrite", {})
-    position = Position("trial", 1, seq, "t", "an id", {0: seq}, "run-1")
+    position = Position("trial", 1, seq, {"t": "an id"}, of_t({0: seq}), "run-1")
     dispositions = {"merge": 1, "folded": 0, "late": 0, "quarantined": 0, "null": 0}
-    return BatchResult(position, Plan({0: seq - 1}, {0: seq}), dispositions, 0, committed, {"read": 0.1})
+    return BatchResult(position, Plan(of_t({0: seq - 1}), of_t({0: seq})), dispositions, 0, committed, {"read": 0.1})
 
 
 def begun() -> RunReport:
-    return RunReport(mode="stream", pipeline="trial", table="/t", topic="t")
+    return RunReport(mode="stream", tables=[("trial", "/t")], topic="t")
 
 
 def test_many_batches_are_written_together_and_none_is_kept_back_for_long(

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from common.model.record import RECORD
 from common.settings.kinds import is_plain
-from common.settings.pipeline import Source
+from common.settings.source import Source
 from common.spark.columns import is_utf8
 from common.spark.decode.json_nested import nested_columns, nested_rejection, nested_temporary_columns
 from common.spark.decode.json_values import is_exact, may_become, typed_value

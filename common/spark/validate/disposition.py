@@ -12,7 +12,9 @@ from common.durations import seconds
 from common.kafka.consumer import FURTHEST_MS
 from common.model.disposition import DELETED, DISPOSITION, LATE, MERGE, NULL, QUARANTINED, REASON
 from common.model.record import RECORD
-from common.settings.pipeline import POSITION, Late, Pipeline
+from common.settings.pipeline import Pipeline
+from common.settings.quality import Late
+from common.settings.target import POSITION
 from common.spark.validate.rejection import Rejection
 from common.spark.validate.timestamps import is_readable, moment
 
