@@ -62,11 +62,15 @@ def of_worker(facts: Facts) -> Iterator[Finding]:
     if isinstance(facts.plugins, AlluviumError):
         yield of_error(facts.plugins)
     elif facts.plugin not in facts.plugins:
-        yield Finding(
-            f"Connect has no plugin {facts.plugin}",
-            "unpack Debezium's PostgreSQL connector into a folder of its plugin.path, and restart the worker",
-            FAILED,
-        )
+        yield no_plugin(facts.plugin)
+
+
+def no_plugin(plugin: str) -> Finding:
+    return Finding(
+        f"Connect has no plugin {plugin}",
+        "unpack Debezium's PostgreSQL connector into a folder of its plugin.path, and restart the worker",
+        FAILED,
+    )
 
 
 def of_error(error: AlluviumError) -> Finding:
@@ -79,12 +83,16 @@ def of_database(connector: Connector, facts: Facts) -> Iterator[Finding]:
         yield of_error(source)
         return
     if source.wal_level != "logical":
-        yield Finding(
-            f"the server of '{connector.database.name}' has wal_level = {source.wal_level}",
-            "set wal_level = logical and restart it",
-            WRONG,
-        )
+        yield not_logical(connector, source)
     yield from of_slot(connector, source, facts.state)
+
+
+def not_logical(connector: Connector, source: Source) -> Finding:
+    return Finding(
+        f"PostgreSQL at {connector.database.address} has wal_level = {source.wal_level}",
+        "set wal_level = logical and restart it",
+        WRONG,
+    )
 
 
 def of_slot(connector: Connector, source: Source, state: State | None) -> Iterator[Finding]:

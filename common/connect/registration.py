@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from common.connect.health import anew
+from common.connect.health import anew, no_plugin, not_logical
 from common.connect.preparation import name as sql_name
 from common.connect.preparation import statements
 from common.connect.rendering import rendered
@@ -55,18 +55,14 @@ def register(connector: Connector, seconds: float) -> State:
 
 def require_plugin(worker: Worker, plugin: str) -> None:
     if plugin not in worker.plugins():
-        raise AlluviumError(
-            f"Connect at {worker.url} has no plugin {plugin}",
-            "unpack Debezium's PostgreSQL connector into a folder of its plugin.path, and restart the worker",
-        )
+        missing = no_plugin(plugin)
+        raise AlluviumError(missing.problem, missing.remedy)
 
 
 def require_logical(connector: Connector, source: Source) -> None:
     if source.wal_level != "logical":
-        raise ConfigurationError(
-            f"the server at {connector.database.address} has wal_level = {source.wal_level}",
-            "set wal_level = logical and restart it",
-        )
+        wrong = not_logical(connector, source)
+        raise ConfigurationError(wrong.problem, wrong.remedy)
 
 
 def require_slot(connector: Connector, source: Source, worker: Worker) -> None:

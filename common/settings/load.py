@@ -16,12 +16,17 @@ S = TypeVar("S", bound=Section)
 
 def read_pipeline(name: str) -> Pipeline:
     """The pipeline called NAME, validated whole before Spark starts."""
-    folder = pipelines_dir()
+    path = file_of(pipelines_dir(), "pipeline", name)
+    return validated(Pipeline, {**read_toml(path), "name": name}, path)
+
+
+def file_of(folder: Path, what: str, name: str) -> Path:
+    """Find the file of a pipeline or a connector; an unknown name is told which there are."""
     path = folder / f"{name}.toml"
     if not path.is_file():
         known = sorted(file.stem for file in folder.glob("*.toml"))
-        raise ConfigurationError(f"no pipeline '{name}'", f"it would be {path}; there are: {', '.join(known)}")
-    return validated(Pipeline, {**read_toml(path), "name": name}, path)
+        raise ConfigurationError(f"no {what} '{name}'", f"it would be {path}; there are: {', '.join(known)}")
+    return path
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from common.errors import ConfigurationError
 from common.settings.connector import Connector
 from common.settings.environment import connectors_dir, home, variable
-from common.settings.load import read_toml, validated
+from common.settings.load import file_of, read_toml, validated
 
 # In a text: ${NAME}, or ${NAME:-default}, as in a compose file.
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>[^{}]*))?\}")
@@ -21,11 +21,7 @@ FILLED_IN = ("connect", "kafka", "database")
 
 def read_connector(name: str) -> Connector:
     """Read the connector called NAME, over its base, with every variable filled in."""
-    folder = connectors_dir()
-    path = folder / f"{name}.toml"
-    if not path.is_file():
-        known = sorted(file.stem for file in folder.glob("*.toml"))
-        raise ConfigurationError(f"no connector '{name}'", f"it would be {path}; there are: {', '.join(known)}")
+    path = file_of(connectors_dir(), "connector", name)
     content = read_toml(path)
     for part in FILLED_IN:
         content[part] = filled_in(content.get(part, {}), path)
