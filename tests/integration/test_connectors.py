@@ -37,14 +37,14 @@ class Place:
     connect: Connect
 
     def environment(self, **more: str) -> dict[str, str]:
-        return clean_environment(
-            ALLUVIUM_SERVICES_DIR=str(self.postgres.home),
-            ALLUVIUM_KAFKA_PORT=str(self.kafka.port),
-            ALLUVIUM_POSTGRES_SOURCE_PORT=str(self.postgres.port),
-            ALLUVIUM_CONNECT_PORT=str(self.connect.port),
-            ALLUVIUM_LOG_DIR=str(self.postgres.home / "log"),
-            **more,
-        )
+        usual = {
+            "ALLUVIUM_SERVICES_DIR": str(self.postgres.home),
+            "ALLUVIUM_KAFKA_PORT": str(self.kafka.port),
+            "ALLUVIUM_POSTGRES_SOURCE_PORT": str(self.postgres.port),
+            "ALLUVIUM_CONNECT_PORT": str(self.connect.port),
+            "ALLUVIUM_LOG_DIR": str(self.postgres.home / "log"),
+        }
+        return clean_environment(**usual | more)
 
     def connector(self, *arguments: str, **more: str) -> Done:
         return run([ROOT / "submit" / "connector.sh", *arguments], environment=self.environment(**more))

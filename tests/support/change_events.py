@@ -85,7 +85,9 @@ def replayed(messages: list[Message]) -> Replayed:
 
 
 def canonical_key(key: bytes) -> str:
-    return json.dumps(json.loads(key)["payload"], sort_keys=True)
+    """The key of a record, which comes with its schema, or of a header, which comes without."""
+    content = json.loads(key)
+    return json.dumps(content["payload"] if {"schema", "payload"} == set(content) else content, sort_keys=True)
 
 
 def after_fields(schema: dict[str, Any]) -> list[dict[str, Any]]:
