@@ -14,7 +14,7 @@ FAILED, WRONG, LATER = 1, 2, 75
 # More WAL than this is a danger for the disk of most servers.
 MUCH_WAL_BYTES = 1024**3
 # As Debezium says it when its slot was dropped, or made anew.
-LOST = ("no longer available on the server", "offset mismatch", "ahead of the stored offset", "behind")
+LOST = ("no longer available on the server", "Cannot seek to the last known offset")
 CREDENTIALS = ("authentication failed", "no pg_hba.conf entry")
 
 

@@ -77,10 +77,10 @@ def connected(database: Database, *, autocommit: bool = True) -> Iterator[psycop
             autocommit=autocommit,
             application_name="alluvium",
         )
+        with connection:
+            yield connection
     except psycopg.OperationalError as error:
         raise refused(database, error) from error
-    with connection:
-        yield connection
 
 
 def refused(database: Database, error: psycopg.Error) -> AlluviumError:
