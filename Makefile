@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 PIPELINE ?= ratings
 TABLE ?=
 
-.PHONY: help docs demo ratings-demo test test-long drill bench bench-avro bench-profile bench-settings bench-strategies walk check setup lock kafka-up kafka-down kafka-create-topic \
+.PHONY: help docs demo ratings-demo test test-long drill bench bench-growth bench-avro bench-profile bench-settings bench-strategies walk check setup lock kafka-up kafka-down kafka-create-topic \
   kafka-produce-test-events create-sink-table streaming-app-run pyspark compact-small-files vacuum clean
 
 help: ## List the targets
@@ -42,6 +42,10 @@ bench: setup build/classes.jsa ## Every contender on the same data, to docs/benc
 	@$(PYTHON) -m tests.bench $(if $(QUICK),--quick)
 	@$(if $(QUICK),,$(PYTHON) -m tests.bench.profile)
 	@$(PYTHON) -m tests.bench.avro_decoding
+
+bench-growth: setup build/classes.jsa ## Only ours and the append on tables of every size, in turn, to docs/bench/growth; resumable
+	@./build.sh --jars kafka iceberg
+	@$(PYTHON) -m tests.bench --growth $(if $(QUICK),--quick)
 
 bench-avro: setup ## Only its last part: decoding by five Avro schemas against one plain from_avro, about a minute
 	@$(PYTHON) -m tests.bench.avro_decoding

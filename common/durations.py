@@ -7,13 +7,13 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def duration(text: str) -> str:
-    """The text itself, if it is a duration."""
+    """Return the text itself, if it is a duration."""
     seconds(text)
     return text
 
 
 def seconds(text: str) -> int:
-    """The length of a duration."""
+    """Return the length of a duration."""
     match = PATTERN.fullmatch(text)
     if match is None:
         raise ValueError(f"'{text}' is not a duration; use 90s, 30m, 12h or 5d")

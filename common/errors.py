@@ -82,7 +82,7 @@ class CommitMismatch(AlluviumError):
 
 
 class TooManyBadRecords(AlluviumError):
-    """So many records are turned away that something is wrong with all of them."""
+    """More records would be quarantined than the pipeline allows."""
 
 
 class StateError(AlluviumError):

@@ -1,4 +1,4 @@
-"""Waiting with a bound: something is tried again and again, with pauses, until it has come or the time is over."""
+"""Wait with a bound: try again and again, with pauses, until something has come or the time is over."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ PAUSE_SECONDS = 0.05
 
 
 def tries(seconds: float, pause: float = PAUSE_SECONDS, longest_pause: float = 0) -> Iterator[float]:
-    """The seconds that have passed, once for each try. The first comes at once, and none comes after the bound.
+    """Yield the seconds that have passed, once for each try. The first comes at once, and none comes after the bound.
 
     A pause doubles each time up to the longest one, where that is given.
     """
@@ -21,5 +21,5 @@ def tries(seconds: float, pause: float = PAUSE_SECONDS, longest_pause: float = 0
 
 
 def await_true(condition: Callable[[], bool], seconds: float, pause: float = PAUSE_SECONDS) -> bool:
-    """Whether the condition came true within the bound."""
+    """Return True as soon as the condition is true, and False after the bound."""
     return any(condition() for _ in tries(seconds, pause))

@@ -16,7 +16,7 @@ Manifest = Mapping[str, object]
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """What made the directory, or None where no generator did."""
+    """Read the manifest of the generator that made the directory; None where no generator did."""
     try:
         content = json.loads((directory / MANIFEST).read_text())
     except (OSError, ValueError):
@@ -25,7 +25,7 @@ def read_manifest(directory: Path) -> Manifest | None:
 
 
 def is_made_of(directory: Path, parameters: Manifest) -> bool:
-    """Whether the directory was made with exactly these parameters; a manifest may tell more besides."""
+    """True where the directory was made with exactly these parameters; a manifest may have more besides."""
     manifest = read_manifest(directory)
     return manifest is not None and all(manifest.get(name) == value for name, value in parameters.items())
 
@@ -42,7 +42,7 @@ def check_free(directory: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def written_whole(directory: Path) -> Iterator[Path]:
-    """A folder to write into; it takes the directory's name and place at the end, if there was no error."""
+    """Yield a folder to write into. It takes the directory's name and place at the end, if there was no error."""
     partial = directory.with_name(f".{directory.name}.partial")
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def written_whole(directory: Path) -> Iterator[Path]:
 
 @contextmanager
 def _owned(partial: Path) -> Iterator[None]:
-    """Hold the folder for this process alone: what a killed run left is taken over, a living one's is not."""
+    """Hold the folder for this process alone: one that a killed run left is used again, one of a living run is not."""
     partial.mkdir(exist_ok=True)
     descriptor = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -87,7 +87,7 @@ def _empty(folder: Path) -> None:
 
 
 def _put_in_place(partial: Path, directory: Path) -> None:
-    """Two renames where there was a directory: a kill between them leaves none, never a mixture."""
+    """Move the folder into place. Two renames replace a directory: a kill between them leaves none, never a mixture."""
     replaced = directory.with_name(f".{directory.name}.replaced")
     shutil.rmtree(replaced, ignore_errors=True)
     if directory.exists():

@@ -14,7 +14,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def uniform(seed: int, subject: str, *position: npt.ArrayLike) -> Floats:
-    """A number in [0, 1) for each position; positions are integers and broadcast."""
+    """Draw a number in [0, 1) for each position; positions are integers and broadcast."""
     with np.errstate(over="ignore"):
         state = np.asarray(_start(seed, subject), dtype=np.uint64)
         for coordinate in position:
@@ -23,7 +23,7 @@ def uniform(seed: int, subject: str, *position: npt.ArrayLike) -> Floats:
 
 
 def integers(seed: int, subject: str, below: int | Integers, *position: npt.ArrayLike) -> Integers:
-    """An integer in [0, below) for each position."""
+    """Draw an integer in [0, below) for each position."""
     return (uniform(seed, subject, *position) * below).astype(np.int64)
 
 
@@ -32,7 +32,7 @@ def _start(seed: int, subject: str) -> int:
 
 
 def _mixed(state: Hashes) -> Hashes:
-    """The step of splitmix64 (Steele, Lea, Flood 2014): neighbouring inputs give unrelated outputs."""
+    """Do the step of splitmix64 (Steele, Lea, Flood 2014): neighbouring inputs give unrelated outputs."""
     state = state + np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

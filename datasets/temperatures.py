@@ -20,7 +20,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Parameters:
-    """What decides every byte: a dataset of the same parameters is the same dataset."""
+    """The parameters that decide every byte: a dataset of the same parameters is the same dataset."""
 
     seed: int
     scale: int

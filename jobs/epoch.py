@@ -32,7 +32,7 @@ from common.spark.session import start_session
 def main(*, delta_dir: str, brokers: str, topic_name: str, at: str, name: str, adopt: bool, execute: bool) -> None:
     """Begin a new epoch of the table DELTA_DIR on TOPIC.
 
-    The table's columns must fit the pipeline. A table that nobody's position stands in is adopted; one that other
+    The table's columns must fit the pipeline. A table without any pipeline's position is adopted; one that other
     pipelines write needs --adopt.
     """
     given = resolve_inputs(name, delta_dir, brokers, topic_name)

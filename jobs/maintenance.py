@@ -37,7 +37,7 @@ def resolve_table(delta_dir: str | None, name: str | None) -> Location:
 
 @click.group(no_args_is_help=False)
 def maintenance() -> None:
-    """Keep a Delta table and those beside it (quarantine, late, deleted keys) healthy.
+    """Keep a Delta table and its side tables (quarantine, late, deleted keys) healthy.
 
     A running stream is not stopped: both wait for each other's commits.
     """
@@ -61,7 +61,7 @@ def compact_command(
 ) -> None:
     """Rewrite the small files of DELTA_DIR into few, partition by partition.
 
-    Only closed partitions, and only those that have fewer files afterwards. A liquid table is clustered as a whole.
+    It rewrites only closed partitions that have fewer files afterwards. A liquid table is clustered as a whole.
     """
     seconds = int(parse_duration(closed_after).total_seconds())
     scope = Scope(target_mib * MEBIBYTE, None if include_open else seconds)
@@ -85,8 +85,8 @@ def vacuum_command(
 ) -> None:
     """Delete the files of DELTA_DIR that no version within its retention needs.
 
-    Refused below delta.deletedFileRetentionDuration (7 days unless set), and while a registered reader of the change
-    feed has not read what would be deleted.
+    It is refused below delta.deletedFileRetentionDuration (7 days unless set), and while a registered reader of the
+    change feed has not read what would be deleted.
     """
     hours = None if retain is None else parse_hours(retain)
     table = resolve_table(delta_dir, name)
@@ -96,7 +96,7 @@ def vacuum_command(
 @maintenance.command("checkpoint")
 @on_table
 def checkpoint_command(*, delta_dir: str | None, name: str | None) -> None:
-    """Write a checkpoint of the log of DELTA_DIR now: who opens it next reads one file instead of many."""
+    """Write a checkpoint of the log of DELTA_DIR now: the next reader opens one file instead of many."""
     table = resolve_table(delta_dir, name)
     checkpoint_tables(start_session(APPLICATION), table)
 

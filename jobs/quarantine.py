@@ -42,7 +42,7 @@ def selecting(state: str | None) -> Callable[[Command], Command]:
 
 @click.group(no_args_is_help=False)
 def main() -> None:
-    """The records that were turned away from a table: list, show, replay or discard them."""
+    """List, show, replay or discard the records that were turned away from a table."""
 
 
 @main.command("list")
@@ -96,10 +96,10 @@ def replay(
     overwrite: bool,
     execute: bool,
 ) -> None:
-    """Merge into DELTA_DIR what is valid by today's rules.
+    """Merge into DELTA_DIR the records that are valid by today's rules.
 
-    What is older than the table's row of its key, or than a delete of it, stays out. Needs the table for itself: a job
-    that merges into it has to be stopped meanwhile.
+    A record that is older than the table's row of its key, or than a delete of it, is not merged. Stop a job that
+    merges into the table before: this command needs the table for itself.
     """
     place = quarantine.resolve_place(name, delta_dir)
     selection = quarantine.selection_of(reason, partition, offset, state)

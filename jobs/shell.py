@@ -1,6 +1,6 @@
 """The pyspark shell, with the tables of the pipelines by name.
 
-`spark` is there, and so is each table of conf/pipelines that has a path and exists, with those beside it:
+`spark` is there, and so is each table of conf/pipelines that has a path and exists, with its side tables:
 spark.read.table("NAME"), spark.sql("SELECT … FROM NAME"). The names are this process's own: no metastore is shared, so
 any number of shells may run beside any number of jobs.
 """

@@ -12,7 +12,7 @@ NAME = click.Choice(catalog.names())
 
 
 class Commands(click.Group):
-    """Expected failures are one line on stderr and the error's own exit code."""
+    """Commands whose expected failures are one line on stderr and the error's own exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -1,6 +1,6 @@
 """Fetch the Java artifacts of conf/jars.lock with the Ivy inside the pyspark wheel, and verify every one.
 
-Only the standard library: this runs while the environment is still being built.
+It uses only the standard library, because it runs while the environment is still being built.
 """
 
 import argparse
@@ -27,7 +27,7 @@ FORM = re.compile(r"(?P<org>[^:@]+):(?P<name>[^:@]+):(?P<rev>[^:@]+)(:(?P<classi
 
 
 class JarsError(Exception):
-    """One line: what is wrong, and the remedy."""
+    """An expected failure: one line says what is wrong, and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def artifact(coordinate: str, sha256: str) -> Artifact:
 
 
 def read_lock(text: str) -> dict[str, list[Artifact]]:
-    """The groups of the lock: `[group]`, then a coordinate and its SHA-256 a line; `#` begins a comment."""
+    """Read the groups of the lock: `[group]`, then a coordinate and its SHA-256 a line; `#` begins a comment."""
     groups: dict[str, list[Artifact]] = {}
     current: list[Artifact] | None = None
     for raw in text.splitlines():
@@ -77,7 +77,7 @@ def read_lock(text: str) -> dict[str, list[Artifact]]:
 
 
 def group_for_this_machine(group: str) -> str:
-    """PostgreSQL's binaries differ by platform; every other group is the same everywhere."""
+    """Return the group for this platform: PostgreSQL's binaries differ, every other group is the same everywhere."""
     if group != "postgres":
         return group
     machine = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64v8", "arm64": "arm64v8"}
@@ -90,7 +90,7 @@ def sha256_of(path: Path) -> str:
 
 
 def missing(folder: Path, artifacts: list[Artifact]) -> list[Artifact]:
-    """What is still to fetch; a file with another checksum than the lock's is refused by name."""
+    """Return the artifacts that are still to fetch. A file with another checksum than the lock's is refused by name."""
     absent = []
     for each in artifacts:
         path = folder / each.file
@@ -105,7 +105,7 @@ def missing(folder: Path, artifacts: list[Artifact]) -> list[Artifact]:
 
 
 def ivy_module(group: str, artifacts: list[Artifact]) -> str:
-    """Every artifact exact and non-transitive: the list is the lock."""
+    """Write Ivy's module with every artifact exact and non-transitive, because the list is the lock."""
     rows = []
     for each in artifacts:
         classifier = f" m:classifier={quoteattr(each.classifier)}" if each.classifier else ""
@@ -122,7 +122,7 @@ def ivy_module(group: str, artifacts: list[Artifact]) -> str:
 
 
 def ivy_settings(cache: Path) -> str:
-    """usepoms="false": the parent POMs of some artifacts do not resolve, and nothing here needs one."""
+    """Write Ivy's settings with usepoms="false": some parent POMs do not resolve, and nothing here needs one."""
     mirror = os.environ.get(MIRROR)
     root = f" root={quoteattr(mirror)}" if mirror else ""
     return (
@@ -141,13 +141,13 @@ def ivy_jar() -> Path:
 
 
 def java() -> str:
-    """The same choice as Spark's: JAVA_HOME before the PATH."""
+    """Name Java by the same choice as Spark: JAVA_HOME before the PATH."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / "java") if home else "java"
 
 
 def run_ivy(group: str, artifacts: list[Artifact], work: Path) -> list[str]:
-    """Retrieve into work/lib; gives Ivy's own lines about what it could not find."""
+    """Retrieve into work/lib, and return Ivy's own lines, which say what it could not find."""
     (work / "ivy.xml").write_text(ivy_module(group, artifacts))
     (work / "settings.xml").write_text(ivy_settings(work / "cache"))
     pattern = str(work / "lib" / "[artifact]-[revision](-[classifier]).[ext]")

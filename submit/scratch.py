@@ -21,12 +21,12 @@ def main(folder: Path, descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     for other in folder.parent.iterdir():
         if other != folder and is_dead(other):
-            # What another user's job has left is that user's to remove.
+            # Folders of another user's jobs stay, for that user to remove.
             shutil.rmtree(other, ignore_errors=True)
 
 
 def is_dead(folder: Path) -> bool:
-    """Only what has a lock file of ours that nobody holds."""
+    """True for a folder with a lock file that nobody holds and that is not young."""
     try:
         with (folder / LOCK).open("rb") as lock:
             if time.time() - (folder / LOCK).stat().st_mtime < YOUNG_SECONDS:

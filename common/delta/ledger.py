@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import NoReturn, Protocol
 
@@ -14,14 +15,25 @@ COPIES_KEPT = 3
 COPY_NAME = re.compile(r"(?P<epoch>\d+)-\d+\.json")
 
 
+@dataclass(frozen=True)
+class LogState:
+    """What one look at a table's log shows of the newest version: the newest transaction of every application id, the
+    `metaData` entry, and the number of files."""
+
+    version: int
+    transactions: Mapping[str, int]
+    metadata: str
+    files: int
+
+
 class TableLog(Protocol):
     """The part of a table's log that a ledger reads."""
 
+    def state(self) -> LogState: ...
     def version(self) -> int: ...
-    def transactions(self) -> dict[str, int]: ...
+    def transactions(self) -> Mapping[str, int]: ...
     def table_id(self) -> str: ...
-    def files(self) -> int: ...
-    def backwards(self) -> Iterator[Commit]: ...
+    def backwards(self, version: int | None = None) -> Iterator[Commit]: ...
     def read(self, version: int) -> Commit | None: ...
 
 
@@ -34,28 +46,43 @@ class Copies(Protocol):
     def delete(self, name: str) -> None: ...
 
 
+@dataclass(frozen=True)
+class TableState:
+    """The position of a pipeline in the newest version of a table, and that version's metadata and files."""
+
+    position: Position
+    metadata: str
+    files: int
+
+
+@dataclass(frozen=True)
 class Ledger:
     """The position of one pipeline in one table. common.delta.open_ledger opens it on a real table."""
 
-    def __init__(self, log: TableLog, copies: Copies, table: str, pipeline: str) -> None:
-        self._commits = log
-        self._copies = copies
-        self._table = table
-        self.pipeline = pipeline
+    log: TableLog
+    copies: Copies
+    table: str
+    pipeline: str
 
     def position(self) -> Position:
-        """Return the epoch, transaction and offsets to go on from; raise with the remedy where the log cannot say.
+        """Return the epoch, transaction and offsets to go on from; raise with the remedy where the log cannot say."""
+        return self.state().position
 
-        It reads down to the transaction before the newest. A RESTORE between a run's last look at the log and its
-        commit is below that commit, and the rows that it took away are missing all the same.
-        """
-        committed = self.committed()
+    def state(self) -> TableState:
+        """Return the position with what else a batch has to know of the newest version, by one look at the log."""
+        found = self.log.state()
+        return TableState(self._position_in(found), found.metadata, found.files)
+
+    def _position_in(self, found: LogState) -> Position:
+        """Read down to the transaction before the newest. A RESTORE between a run's last look at the log and its commit
+        is below that commit, and the rows that it took away are missing all the same."""
+        committed = self._epochs(found.transactions)
         if not committed:
             self._refuse_without_position()
         epoch = max(committed)
         app_id, seq = f"{app_prefix(self.pipeline)}{epoch}", committed[epoch]
         newest: Position | None = None
-        for commit in self._commits.backwards():
+        for commit in self.log.backwards(found.version):
             if app_id not in commit.transactions:
                 self._refuse_replaced(commit)
             elif newest is not None:
@@ -70,19 +97,19 @@ class Ledger:
         others = self.other_pipelines()
         if not others:
             raise StateError(
-                f"{self._table} has no position of pipeline '{self.pipeline}'",
+                f"{self.table} has no position of pipeline '{self.pipeline}'",
                 f"adopt it with {new_epoch('beginning')} or {new_epoch('end')}",
             )
         raise StateError(
-            f"{self._table} has no position of pipeline '{self.pipeline}', but of {join_epochs(others)}",
+            f"{self.table} has no position of pipeline '{self.pipeline}', but of {join_epochs(others)}",
             f"name the pipeline that writes it: {again('--pipeline', next(iter(others)))}, or let both write to it: "
             f"{new_epoch('beginning', '--adopt')}",
         )
 
     def position_of_rows(self) -> Position | None:
         """Return the position that the table's rows correspond to, also after a RESTORE; None where it is unknown."""
-        version, newest, restored = self._commits.version(), None, False
-        while (commit := self._commits.read(version)) is not None:
+        version, newest, restored = self.log.version(), None, False
+        while (commit := self.log.read(version)) is not None:
             if self._is_own(commit):
                 if newest is not None:
                     return newest
@@ -103,19 +130,21 @@ class Ledger:
 
     def _newest_copy(self) -> Position | None:
         committed = self.committed()
-        copied = self._copies.read(copy_name(max(committed), committed[max(committed)])) if committed else None
+        copied = self.copies.read(copy_name(max(committed), committed[max(committed)])) if committed else None
         return None if copied is None else from_metadata(copied)
 
     def committed(self) -> dict[int, int]:
         """Return the newest transaction of every epoch."""
+        return self._epochs(self.log.transactions())
+
+    def _epochs(self, transactions: Mapping[str, int]) -> dict[int, int]:
         prefix = app_prefix(self.pipeline)
-        transactions = self._commits.transactions()
         return {int(app.removeprefix(prefix)): seq for app, seq in transactions.items() if app.startswith(prefix)}
 
     def other_pipelines(self) -> dict[str, int]:
         """Return the newest epoch of every other pipeline that has written to this table, by the pipeline's name."""
         epochs: dict[str, int] = {}
-        for app in self._commits.transactions():
+        for app in self.log.transactions():
             name, epoch = pipeline_and_epoch(app) or (self.pipeline, 0)
             if name != self.pipeline:
                 epochs[name] = max(epoch, epochs.get(name, 0))
@@ -131,29 +160,25 @@ class Ledger:
         The log's own list of transactions may have forgotten some. If a number came twice, rows of the older epoch in
         the side tables would look like those of a run that died.
         """
-        copied = [int(match["epoch"]) for match in map(COPY_NAME.fullmatch, self._copies.names()) if match]
+        copied = [int(match["epoch"]) for match in map(COPY_NAME.fullmatch, self.copies.names()) if match]
         return max([*self._epochs_of_log(), *copied], default=0)
 
     def _epochs_of_log(self) -> Iterable[int]:
-        if self._commits.version() < 0:
+        if self.log.version() < 0:
             return []
         if committed := self.committed():
             return committed
         prefix = app_prefix(self.pipeline)
-        own = (app for commit in self._commits.backwards() for app in commit.transactions if app.startswith(prefix))
+        own = (app for commit in self.log.backwards() for app in commit.transactions if app.startswith(prefix))
         return [int(app.removeprefix(prefix)) for app in islice(own, 1)]
 
     def replays(self) -> int:
         """Return the number of the newest replay; 0 where there was none."""
-        return self._commits.transactions().get(replay_app_id(self.pipeline), 0)
+        return self.log.transactions().get(replay_app_id(self.pipeline), 0)
 
     def table_id(self) -> str:
         """Return Delta's own id. A table that was deleted and loaded again at the same path has another one."""
-        return self._commits.table_id()
-
-    def files(self) -> int:
-        """Return how many files the table has now."""
-        return self._commits.files()
+        return self.log.table_id()
 
     def has(self, stamp: Stamp) -> bool:
         """True where the table has committed exactly this stamp, and not another run's under the same number."""
@@ -164,7 +189,7 @@ class Ledger:
         commit = self._commit_of(stamp)
         if commit is None:
             raise StateError(
-                f"{self._table}: transaction {stamp.seq} was committed by another run, this one was skipped",
+                f"{self.table}: transaction {stamp.seq} was committed by another run, this one was skipped",
                 "run one job a table; start this one again, it goes on from the table",
             )
         return dict(commit.info.get("operationMetrics", {}))
@@ -175,25 +200,25 @@ class Ledger:
         Where it is not, the log's own list of transactions shows whether there is one at all. Only then the log is read
         backwards, which takes a file for each version.
         """
-        for depth, commit in enumerate(self._commits.backwards()):
+        for depth, commit in enumerate(self.log.backwards()):
             seq = commit.transactions.get(stamp.app_id)
             if seq == stamp.seq:
                 return commit if commit.info.get("userMetadata") == stamp.to_metadata() else None
             is_below = seq is not None and seq < stamp.seq
-            if is_below or (depth == 0 and self._commits.transactions().get(stamp.app_id, -1) < stamp.seq):
+            if is_below or (depth == 0 and self.log.transactions().get(stamp.app_id, -1) < stamp.seq):
                 return None
         return None
 
     def copy(self, position: Position) -> None:
         """Write a copy of the position, for when the log entry has expired."""
-        self._copies.write(copy_name(position.epoch, position.seq), position.to_metadata())
-        self._copies.delete(copy_name(position.epoch, position.seq - COPIES_KEPT))
+        self.copies.write(copy_name(position.epoch, position.seq), position.to_metadata())
+        self.copies.delete(copy_name(position.epoch, position.seq - COPIES_KEPT))
 
     def _copied(self, epoch: int, seq: int) -> Position:
-        text = self._copies.read(copy_name(epoch, seq))
+        text = self.copies.read(copy_name(epoch, seq))
         if text is None:
             raise StateError(
-                f"{self._table}: the log entry of transaction {seq} has expired and its copy is missing",
+                f"{self.table}: the log entry of transaction {seq} has expired and its copy is missing",
                 f"say where to go on with {new_epoch('beginning')} or {new_epoch('end')}",
             )
         return from_metadata(text)
@@ -202,7 +227,7 @@ class Ledger:
         if commit.replaces_content:
             places = ("beginning", "end") if commit.restored_version is None else ("table",)
             raise StateError(
-                f"{self._table}: version {commit.version} ({commit.operation}) replaced rows that were settled before",
+                f"{self.table}: version {commit.version} ({commit.operation}) replaced rows that were settled before",
                 f"say where to go on with {' or '.join(map(new_epoch, places))}",
             )
 

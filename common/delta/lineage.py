@@ -11,8 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from common.delta.format.arrow_schema import arrow_schema, leaf_paths
-from common.delta.format.table_features import INDEXED, INDEXED_BY_NAME, INDEXED_COLUMNS
+from common.delta.format.writable_table import INDEXED, INDEXED_BY_NAME, INDEXED_COLUMNS, arrow_schema, leaf_paths
 from common.model.merge_spec import LINEAGE
 from common.model.position import Position
 from common.model.record import RECORD

@@ -1,25 +1,30 @@
-"""Locks between processes, because Delta guards its log on a local file system only inside one JVM."""
+"""Locks between processes, because Delta guards its log on a local file system only inside one JVM.
+
+Python holds one, and the JVM another, because the JVM is the process that commits.
+"""
 
 import fcntl
 import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import structlog
+from py4j.protocol import Py4JError
 
 from common import stop
-from common.delta.jvm_lock import jvm_lock
 from common.errors import Locked
 from common.settings.environment import run_id
 from common.settings.locations import Location, is_delta_table
+from common.spark.jvm import cached_class, running_jvm
 
 log = structlog.get_logger()
 COMMIT_WAIT_SECONDS = 600.0
 POLL_SECONDS = 0.1
+LONGER_THAN_ANY_JOB_DAYS = 36_500
 
 
 @contextmanager
@@ -50,11 +55,12 @@ def commit_lock(table: Location, wait_seconds: float = COMMIT_WAIT_SECONDS) -> I
     folder = table.local / "_alluvium"
     with _file_lock(folder / "commit.lock", table, wait_seconds):
         try:
-            with jvm_lock(folder / "jvm.lock", table, wait_seconds):
+            with _jvm_lock(folder / "jvm.lock", table, wait_seconds):
                 yield
-        finally:
+        except BaseException:
             if not is_delta_table(table):
                 _remove_traces(table.local, "commit.lock", "jvm.lock")
+            raise
 
 
 @contextmanager
@@ -87,6 +93,54 @@ def _taken(file: IO[str]) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@contextmanager
+def _jvm_lock(path: Path, table: Location, wait_seconds: float) -> Iterator[None]:
+    """Let this process's JVM hold a lock, and wait for it with a bound.
+
+    When Python is killed, its own locks are released at once. The JVM may be in the midst of a commit then, and needs a
+    moment to notice. This lock ends with the JVM: docs/adr/0015-a-lock-of-the-jvm.md. A process without a JVM can
+    commit nothing, and needs no lock. The caller holds Python's lock already, so that only the JVM of a killed job can
+    hold this one.
+    """
+    jvm = running_jvm()
+    if jvm is None:
+        yield
+        return
+    file = cached_class(jvm, "java.io.RandomAccessFile")(str(path), "rw")
+    kept = reference_to(file, jvm)
+    try:
+        take_in_jvm(file, table, time.monotonic() + wait_seconds)
+        yield
+    finally:
+        # Without an answer the JVM has ended, and the lock with it.
+        with suppress(Py4JError, OSError):
+            file.close()
+            kept.cancel(True)  # noqa: FBT003
+
+
+def reference_to(file: Any, jvm: Any) -> Any:
+    """Let the JVM itself refer to the file, until the reference is cancelled.
+
+    Py4J drops its references as soon as Python has ended. Java closes a file without references, and that would release
+    the lock while the commit still runs.
+    """
+    days = cached_class(jvm, "java.util.concurrent.TimeUnit").DAYS
+    return cached_class(jvm, "java.util.concurrent.CompletableFuture")().completeOnTimeout(
+        file, LONGER_THAN_ANY_JOB_DAYS, days
+    )
+
+
+def take_in_jvm(file: Any, table: Location, until: float) -> None:
+    channel, warned = file.getChannel(), False
+    while channel.tryLock() is None:
+        if not warned:
+            log.warning("waiting for the JVM of a job that was killed", table=str(table))
+            warned = True
+        if time.monotonic() >= until:
+            raise Locked(f"{table} is in use by the JVM of a job that was killed", "wait for it to end, or stop it")
+        time.sleep(POLL_SECONDS)
 
 
 def _remove_traces(folder: Path, *locks: str) -> None:

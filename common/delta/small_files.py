@@ -1,5 +1,7 @@
 """Read and write small text files on the table's own file system (local, HDFS, S3), through Hadoop's API."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -8,15 +10,19 @@ from pyspark.sql import SparkSession
 from common.errors import StateError
 from common.spark.jvm import hadoop_conf, java
 
+PATH = "org.apache.hadoop.fs.Path"
 
+
+@dataclass(frozen=True)
 class Files:
     """Text files below one folder."""
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
-        self._new_path = java(spark, "org.apache.hadoop.fs.Path")
-        self._io = java(spark, "org.apache.commons.io.IOUtils")
-        self._folder: Any = self._new_path(folder)
-        self._fs = self._folder.getFileSystem(hadoop_conf(spark))
+    spark: SparkSession
+    folder: str
+
+    @cached_property
+    def _fs(self) -> Any:
+        return self._path().getFileSystem(hadoop_conf(self.spark))
 
     def read(self, name: str) -> str | None:
         """Read a file's text; None where there is no such file."""
@@ -27,7 +33,7 @@ class Files:
                 return None
             raise
         try:
-            return str(self._io.toString(stream, "UTF-8"))
+            return str(java(self.spark, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
         finally:
             stream.close()
 
@@ -47,14 +53,14 @@ class Files:
 
     def names(self) -> list[str]:
         """List the names of all files in the folder; none where there is no folder."""
-        if not self._fs.exists(self._folder):
+        if not self._fs.exists(self._path()):
             return []
-        return sorted(str(status.getPath().getName()) for status in self._fs.listStatus(self._folder))
+        return sorted(str(status.getPath().getName()) for status in self._fs.listStatus(self._path()))
 
     def size(self, path: str) -> int | None:
         """Return the size of a file by its whole path; None for a folder, and for a file that was deleted meanwhile."""
         try:
-            status = self._fs.getFileStatus(self._new_path(path))
+            status = self._fs.getFileStatus(java(self.spark, PATH)(path))
         except Py4JJavaError as error:
             if is_missing(error):
                 return None
@@ -66,14 +72,14 @@ class Files:
 
     def delete_all(self) -> None:
         """Delete the folder itself, with everything below it."""
-        self._delete(self._folder)
+        self._delete(self._path())
 
     def _delete(self, path: Any) -> None:
         recursive = True
         self._fs.delete(path, recursive)
 
-    def _path(self, name: str) -> Any:
-        return self._new_path(self._folder, name)
+    def _path(self, *names: str) -> Any:
+        return java(self.spark, PATH)(self.folder, *names)
 
 
 def is_missing(error: Py4JJavaError) -> bool:

@@ -18,7 +18,7 @@ from common.present.console import announce_schemas, print_rows
 
 @dataclass(frozen=True)
 class IdlePolicy:
-    """How long to wait at a time when a topic is quiet, and after how long to give up."""
+    """The length of one wait while a topic is quiet, and the quiet time after which the loop ends."""
 
     wait_seconds: float = 60
     give_up_seconds: float = 180
@@ -39,7 +39,7 @@ class BatchLoop:
                 stop.check()
 
     def follow(self, patience: IdlePolicy) -> None:
-        """Settle what comes, until nothing has come for as long as patience lasts."""
+        """Settle what comes, until the topic has been quiet for as long as the idle policy allows."""
         with self.run.reported():
             self._announce()
             available, quiet = self._first, 0.0
@@ -69,15 +69,17 @@ class BatchLoop:
 
 
 def format_wait(seconds: float, minute: str = "minute") -> str:
-    """`1 minute`, `3 min`, `5 seconds`: whole minutes as minutes."""
+    """Write a wait as `1 minute`, `3 min` or `5 seconds`: whole minutes as minutes."""
     if seconds % 60:
         return f"{seconds:g} seconds"
     return f"{seconds / 60:g} {minute}"
 
 
 def pause(seconds: float) -> None:
-    """Wait until the time is over or a signal has come, but not for a parent that has died: an orphan would go on
-    holding the table's lock."""
+    """Wait until the time is over or a signal has come.
+
+    Exit where the parent process has died, because an orphan would go on holding the table's lock.
+    """
     parent = os.getppid()
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:

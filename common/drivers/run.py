@@ -1,4 +1,4 @@
-"""What both drivers share: a run takes over from the last one, settles batches, and tells of each."""
+"""A run of either driver: recover from the last run, settle batches, and report each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 
 class Run:
-    """One run of a driver: one read at a time, which feeds all targets that are level."""
+    """One run of a driver. Each read feeds the targets that are at the same position."""
 
     def __init__(self, spark: SparkSession, starts: Sequence[RunState], *, mode: str) -> None:
         cache_jvm_classes(spark)
@@ -56,7 +56,7 @@ class Run:
         return plan_next(self.targets, available)
 
     def read(self, planned: Plan) -> DataFrame:
-        """The rows of a plan, by Spark in batch mode."""
+        """Read the rows of a plan by Spark, in batch mode."""
         return read_range(self.spark, self.topic, planned)
 
     def bring_up(self, available: Available) -> None:
@@ -81,7 +81,7 @@ class Run:
         once.release()
 
     def _settle_target(self, number: int, read: Plan, source: Source, times: StageTimer) -> None:
-        """One batch into its table. The report is no part of it: the commit stands whether or not it is written."""
+        """Settle one batch into its table. The commit stands whether or not the report can be written."""
         target = self.targets[number]
         target.tell()
         planned = read.of(target.context.topic_ids)
@@ -95,7 +95,7 @@ class Run:
 
     @contextmanager
     def reported(self) -> Iterator[None]:
-        """The report's last word: how the run ended. A signal is waited with until a batch can be left."""
+        """Write into the report how the run ended. A signal waits until a batch can be left."""
         try:
             with stop.deferred(), space_needed(self.targets[0].context.table):
                 yield
@@ -110,7 +110,7 @@ class Run:
                 self._report.close(told)
             raise told from None
         except BaseException as error:
-            with suppress(ConfigurationError):  # How the run ended matters more than that nobody could write it down.
+            with suppress(ConfigurationError):  # How the run ended matters more than the failed report.
                 self._report.close(error)
             raise
         self._report.close(None)

@@ -24,20 +24,20 @@ from common.present.console import announce_schemas
 from common.settings.environment import run_id
 from common.spark.source import read_stream
 
-# How often the main thread looks whether it is to stop.
+# The seconds between two checks for a request to stop.
 LOOK_SECONDS = 1
 INTERVAL = re.compile(r"[1-9][0-9]* *(milliseconds?|seconds?|minutes?|hours?)")
 
 
 @dataclass(frozen=True)
 class Trigger:
-    """Drain what is there and stop, or go on at an interval; exactly one of the two, as Spark wants it."""
+    """Spark's trigger: `availableNow`, or an interval of processing time."""
 
     interval: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Trigger":
-        """`available-now`, or an interval such as `10 seconds`."""
+        """Read `available-now`, or an interval such as `10 seconds`."""
         if text == "available-now":
             return cls()
         if INTERVAL.fullmatch(text) is None:
@@ -65,7 +65,7 @@ class Stream:
         self._under_way = threading.Lock()
         first = starts[0].context
         checkpoints = f"{first.table.uri}/_alluvium/{first.pipeline.name}/checkpoint"
-        # The job lock is held: whatever lies here is a dead run's.
+        # The job lock is held, so these files are left from a dead run.
         Files(spark, checkpoints).delete_all()
         self._checkpoint = f"{checkpoints}/{run_id()}"
 
@@ -98,14 +98,14 @@ class Stream:
     def _await_end(self, query: StreamingQuery) -> None:
         while not query.awaitTermination(LOOK_SECONDS):
             if stop.requested():
-                # Spark would cancel what a batch has under way: it ends first, and none after it begins.
+                # Spark would cancel the running batch. So the batch ends first, and no further one begins.
                 with self._under_way:
                     pass
                 query.stop()
         stop.check()
 
     def _settle(self, rows: DataFrame, batch_id: int) -> None:
-        """What is let go here counts as done in Spark's checkpoint, which is scratch: the table knows better."""
+        """Settle one batch of Spark's. A stop leaves it unsettled, although Spark's checkpoint counts it as done."""
         with self._under_way:
             if stop.requested():
                 return
@@ -126,7 +126,7 @@ class Stream:
             self.run.settle(SharedPlan(planned, numbers), rows.sparkSession, lambda: rows, times)
 
     def _planned(self, batch_id: int) -> Plan:
-        """What Spark planned, from its own log: never the least and greatest offset of the rows, which gaps falsify."""
+        """Read the plan of a batch from Spark's log. The offsets of its rows would leave out gaps at either end."""
         end = self._logged(batch_id)
         before = self._begin if batch_id == 0 else self._logged(batch_id - 1)
         return planned_by_spark(before, end)

@@ -1,8 +1,8 @@
-"""A rehearsal before the first read of a job that stays: a cold JVM takes seconds for a batch, a warm one tenths.
+"""Warm up the JVM of a job that keeps running: a cold JVM takes seconds for a batch, a warm one tenths.
 
-A few records of the topic are settled some times over into an empty table in a temporary folder, which has the schema
-and the properties of the user's, by the very steps that a batch takes. Nothing else is touched: no position, no report,
-no table of the user.
+It settles a few records of the topic several times into an empty table in a temporary folder, by the same steps as a
+batch. That table has the schema and the properties of the user's table. Nothing else is touched: no position, no
+report, no table of the user.
 """
 
 import json
@@ -41,13 +41,15 @@ ROUNDS = 6
 # No round begins after that time.
 LONGEST_SECONDS = 5.0
 SAMPLE_RECORDS = 100
-# Whatever a rehearsal meets, the job meets it again, and knows better what to do.
+# The job meets such a failure again, and has the right error for it.
 FAILURES = (AlluviumError, PySparkException, Py4JError, OSError, RuntimeError, AttributeError, *CONVERSION_ERRORS)
 
 
 def warm_up(spark: SparkSession, start: RunState) -> None:
-    """Rehearse, unless records are waiting: to settle them warms the JVM as well, and is what the job is for. A failure
-    is no failure of the job."""
+    """Rehearse, unless many records are waiting: settling them warms the JVM as well.
+
+    A failed rehearsal does not fail the job.
+    """
     # Executors on other machines would not see the folder, or leave files in one of theirs.
     is_local = str(spark.sparkContext.master).startswith("local")
     if is_wanted() or not is_local or waiting(start) > SAMPLE_RECORDS:
@@ -69,7 +71,7 @@ def waiting(start: RunState) -> int:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """What a batch logs would be taken for news of the user's table."""
+    """Disable log lines up to warnings for the block, because they would look like news of the user's table."""
     logging.disable(logging.WARNING)
     try:
         yield
@@ -78,7 +80,7 @@ def quietly() -> Iterator[None]:
 
 
 def rehearse(spark: SparkSession, start: RunState) -> int:
-    """Gives how many batches were settled: none where the topic has no records to try."""
+    """Settle a sample of the topic several times, and return the number of batches; 0 without records."""
     records = start.context.topic.fetcher.fetch(sample(start.available), start.context.limits)
     if not records:
         return 0
@@ -92,8 +94,10 @@ def rehearse(spark: SparkSession, start: RunState) -> int:
 
 
 def create_alike(spark: SparkSession, context: BatchContext, table: Location) -> Position:
-    """An empty table like the user's, at the beginning of an epoch: its log is two files, and for Spark to write them
-    would take longer than the first batch."""
+    """Create an empty table like the user's, at the beginning of an epoch.
+
+    Its log is two files, and Spark would need longer to write them than for the first batch.
+    """
     snapshot = delta_snapshot(spark, context.table.uri)
     protocol = json.loads(snapshot.protocol().json())["protocol"]
     metadata = json.loads(snapshot.metadata().json())["metaData"] | {"id": str(uuid.uuid4())}
@@ -126,7 +130,7 @@ def create_alike(spark: SparkSession, context: BatchContext, table: Location) ->
 
 
 def sample(available: Available) -> Plan:
-    """The newest records of the partition that has most of them."""
+    """Plan the newest records of the partition that has most of them."""
     partition = max(available.ends, key=lambda each: available.ends[each] - available.earliest[each])
     end = available.ends[partition]
     return Plan({partition: max(available.earliest[partition], end - SAMPLE_RECORDS)}, {partition: end})
@@ -135,8 +139,10 @@ def sample(available: Available) -> Plan:
 def settle_again_and_again(
     context: BatchContext, position: Position, spark: SparkSession, records: Sequence[Record]
 ) -> int:
-    """The same events under ever new offsets: first they are inserted, then updated. On a busy machine there are fewer
-    rounds. Gives how many."""
+    """Settle the same events under new offsets in each round, and return the number of rounds.
+
+    The first round inserts the events, the others update them. On a busy machine there are fewer rounds.
+    """
     until = time.monotonic() + LONGEST_SECONDS
     for number in range(ROUNDS):
         if time.monotonic() > until:

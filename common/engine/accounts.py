@@ -19,8 +19,7 @@ from common.rules.pruning import PruneBound, prune_bounds
 
 @dataclass(frozen=True)
 class ReconciledBatch:
-    """A batch of which every planned offset is explained: all rows with their dispositions, the changes that are
-    merged, and where in the table these can be."""
+    """A batch in which every planned offset is explained, with the changes to merge and their prune bounds."""
 
     rows: MaterializedBatch
     changes: Changes

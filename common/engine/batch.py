@@ -18,7 +18,7 @@ from common.spark.small_queries import small_query_conf
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What a batch did, and where the next one begins."""
+    """The result of a batch, and the position after it."""
 
     position: Position
     planned: Plan
@@ -32,7 +32,7 @@ class BatchResult:
         return sum(self.dispositions.values())
 
     def figures(self) -> dict[str, int]:
-        """What is worth a line in the log: every row's disposition, and what the commit did."""
+        """Return the counts for a line of the log: rows by disposition, gaps, and rows to merge by action."""
         return {"rows": self.rows_read, **self.dispositions, "gaps": self.gaps, **asdict(self.committed.outcome)}
 
 
@@ -41,7 +41,7 @@ def run_batch(
 ) -> BatchResult:
     """Settle the planned records as the transaction after `position`.
 
-    A request to stop lets a batch go as long as nothing of it is written.
+    A request to stop ends the batch only as long as nothing of it is written.
     """
     fault_point("planned")
     stop.check()

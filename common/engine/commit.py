@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.delta.deleted_keys import record_deleted
-from common.delta.ledger import Ledger
+from common.delta.ledger import Ledger, TableState
 from common.delta.lineage import lineage_of
 from common.delta.lock import commit_lock
 from common.delta.open_ledger import transaction
@@ -40,7 +40,7 @@ from common.engine.stage_timer import StageTimer
 from common.errors import AlluviumError, StateError, unbalanced
 from common.faults import fault_point
 from common.merge.delta_merge import same_key
-from common.merge.request import MergeRequest
+from common.merge.request import MergeRequest, begin_merge
 from common.merge.strategies import ChosenMerge, choose_strategy
 from common.merge.strategy import PreparedMerge
 from common.model.disposition import DISPOSITION, FOLDED, LATE, MERGE, QUARANTINED
@@ -97,17 +97,15 @@ class Committed:
 def commit(pending: PendingTransaction, batch: ReconciledBatch, times: StageTimer) -> Committed:
     """Side tables first, the table last: its commit is the moment at which the batch has happened."""
     ledger = pending.ledger
-    with commit_lock(pending.table), side_tables_written(pending, batch, times):
-        files = ledger.files()
-        with times.stage("merge"):
-            chosen = commit_with_retries(pending, batch)
+    with commit_lock(pending.table), side_tables_written(pending, batch, times), times.stage("merge"):
+        chosen, state = commit_with_retries(pending, batch)
     fault_point("committed")
     forecast = chosen.prepared.forecast
     with times.stage("check"):
         metrics = ledger.metrics(pending.after)
         done = outcome(metrics, superseded=forecast.superseded, absent=forecast.absent)
         check_outcome(done, batch.to_merge)
-    touched = files_touched(metrics, files, forecast.candidates)
+    touched = files_touched(metrics, state.files, forecast.candidates)
     return Committed(done, touched, chosen.strategy, chosen.declined)
 
 
@@ -182,23 +180,23 @@ def record_tombstones(pending: PendingTransaction, rows: DataFrame) -> None:
     fault_point("forgotten")
 
 
-def commit_with_retries(pending: PendingTransaction, batch: ReconciledBatch) -> ChosenMerge:
-    """The same rows until they are in, or until it is clear that they cannot be."""
+def commit_with_retries(pending: PendingTransaction, batch: ReconciledBatch) -> tuple[ChosenMerge, TableState]:
+    """The same rows until they are in, or until it is clear that they cannot be. Returns the table's state before."""
     limits, ledger = pending.context.limits, pending.ledger
     for attempt in range(1, limits.commit_attempts + 1):
-        refuse_moved(ledger, pending.before)
-        pending.context.fit.ensure(pending.spark)
+        state = refuse_moved(ledger, pending.before)
+        pending.context.fit.ensure(pending.spark, state.metadata)
         if pending.context.check_pruning and batch.bounds:
             refuse_rows_outside_bounds(pending, batch)
         fault_point("merge")
         try:
             # Anew for each attempt: what a rival has written meanwhile may hold a key of the batch.
-            chosen = choose_strategy(merge_request(pending, batch), pending.context.strategies)
+            chosen = choose_strategy(begin_merge(merge_request(pending, batch)), pending.context.strategies)
             write(chosen.prepared, pending.spark, pending.after)
         except (PySparkException, Py4JError) as error:
             if ledger.has(pending.after):
                 log.warning("the commit had landed although its answer was lost", seq=pending.after.seq)
-                return chosen
+                return chosen, state
             if attempt == limits.commit_attempts or not isinstance(error, CONFLICTS):
                 # A rival is the better error; Delta's own says only that somebody was faster.
                 refuse_moved(ledger, pending.before)
@@ -206,7 +204,7 @@ def commit_with_retries(pending: PendingTransaction, batch: ReconciledBatch) -> 
             log.warning("another writer was faster, trying again", attempt=attempt, conflict=type(error).__name__)
             time.sleep(limits.pause_seconds(attempt))
         else:
-            return chosen
+            return chosen, state
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -226,14 +224,14 @@ def merge_request(pending: PendingTransaction, batch: ReconciledBatch) -> MergeR
 def refuse_rows_outside_bounds(pending: PendingTransaction, batch: ReconciledBatch) -> None:
     """Prove on the user's own data that pruned and unpruned give the same table: no row with a key of the batch lies
     outside of its bounds. It reads the whole table."""
-    request = merge_request(pending, batch)
+    attempt = begin_merge(merge_request(pending, batch))
     rows, inside = (
         DeltaTable.forPath(pending.spark, pending.table.uri).alias("t").toDF(),
-        prune_condition(request.bounds),
+        prune_condition(attempt.bounds),
     )
     outside = rows if inside is None else rows.where(~inside)
-    keys = request.spec.keys
-    found = request.changes.frame.alias("s").join(outside, on=F.expr(same_key(keys)), how="left_semi")
+    keys = attempt.spec.keys
+    found = attempt.changes.frame.alias("s").join(outside, on=F.expr(same_key(keys)), how="left_semi")
     for row in found.limit(1).collect():
         raise StateError(
             f"key {key_of(row, keys)} has a row outside of its batch's bounds: "
@@ -242,14 +240,16 @@ def refuse_rows_outside_bounds(pending: PendingTransaction, batch: ReconciledBat
         )
 
 
-def refuse_moved(ledger: Ledger, position: Position) -> None:
+def refuse_moved(ledger: Ledger, position: Position) -> TableState:
     """A rival run, a RESTORE or an overwrite since this run began: what it knows of the table is no longer true."""
-    found = ledger.position()
+    state = ledger.state()
+    found = state.position
     if found != position:
         raise StateError(
             f"the table's position moved to epoch {found.epoch}, transaction {found.seq} while this job ran",
             "run one job a table; start this one again, it goes on from the table",
         )
+    return state
 
 
 def write(prepared: PreparedMerge, spark: SparkSession, stamp: Position) -> None:

@@ -1,4 +1,4 @@
-"""Accounting after the commit: what the commit says it did must be what was to be merged."""
+"""Account after the commit: its metrics must explain every row to merge."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from common.errors import CommitMismatch
 
 @dataclass(frozen=True)
 class Outcome:
-    """The commit's own metrics, and what it had no row to touch for: a newer row stood, or none was there to delete."""
+    """The commit metrics, with the changes that touched no row: superseded by a newer row, or absent."""
 
     inserted: int
     updated: int
@@ -19,7 +19,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class FilesTouched:
-    """The table's files: in it before the commit, those that the MERGE had to consider, and what it did to them."""
+    """Numbers of files: in the table before the commit, candidates of the merge, added and removed by it."""
 
     in_table: int
     candidates: int
@@ -42,7 +42,7 @@ def outcome(metrics: Mapping[str, str], *, superseded: int, absent: int) -> Outc
 
 
 def files_touched(metrics: Mapping[str, str], in_table: int, candidates: int | None) -> FilesTouched:
-    """Without a bound every file was a candidate, where there was something to merge."""
+    """Count the files by a commit's metrics. A MERGE without prune bounds has every file as a candidate."""
     merged = "numTargetFilesAdded" in metrics
     return FilesTouched(
         in_table=in_table,

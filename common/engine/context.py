@@ -31,16 +31,16 @@ class BatchContext:
 
     @property
     def pipeline(self) -> Pipeline:
-        """The pipeline as its file declares it, with the rules of the table besides its own."""
+        """The pipeline as its file declares it, with the rules of the table added to its own."""
         return self.fit.pipeline
 
     def refuse_unreadable(self, start: Offsets) -> None:
-        """Raise the better error where the broker or the topic is the reason of a failed read: it knows the remedy."""
+        """Raise an error with a remedy where the broker or the topic is the reason of a failed read."""
         self.refuse_recreated()
         starting_offsets(start, self.topic.available())
 
     def starting_offsets(self, position: Position, available: Available) -> dict[TopicPartition, int]:
-        """Where this pipeline goes on in each partition of its topics."""
+        """Return the next offset of this pipeline in each partition of its topics."""
         return starting_offsets(position.offsets, available.of(self.topic_ids))
 
     def refuse_recreated(self) -> None:

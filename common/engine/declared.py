@@ -8,10 +8,10 @@ from common.spark.classify import with_derived
 
 
 def no_rows(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    """An empty DataFrame with these columns."""
+    """Return an empty DataFrame with these columns."""
     return with_derived(spark.createDataFrame([], pipeline.source.ddl), pipeline)
 
 
 def declared_schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
-    """Their names and types: the derived ones' are known to Spark only."""
+    """Return the names and types of these columns. Only Spark knows the types of derived ones."""
     return no_rows(spark, pipeline).schema

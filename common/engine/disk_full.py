@@ -1,4 +1,4 @@
-"""A full file system, told from every other failure of a write."""
+"""Tell a full file system from every other failure of a write."""
 
 import shutil
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ SAID = ("No space left on device", "Disk quota exceeded")
 
 @contextmanager
 def space_needed(table: Location) -> Iterator[None]:
-    """Spark says it somewhere in the causes of what it throws; whoever runs the job needs it in the first line."""
+    """Raise OutOfSpace where a file system is full: Spark says so only among the causes of its own error."""
     try:
         yield
     except (PySparkException, Py4JError, OSError) as error:

@@ -14,7 +14,7 @@ FindGaps = Callable[[Ranges], Gaps]
 def check_gaps(
     find_gaps: FindGaps, tallies: Mapping[TopicPartition, PartitionTally], planned: Plan, topic: TopicClient
 ) -> int:
-    """The number of gaps, once it is certain that they are none but those of the log. Without any, nobody is asked."""
+    """Count the gaps, and confirm with the broker that no record is in them. Without gaps the broker is not asked."""
     absent = missing(tallies, planned)
     if not absent:
         return 0

@@ -1,4 +1,4 @@
-"""A batch that was read, decoded and validated once, and whoever holds its rows: the driver as Arrow, or Spark."""
+"""A batch that was read, decoded and validated once. The driver keeps its rows as Arrow, or Spark keeps them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,8 +39,7 @@ IS_TO_MERGE = f"{DISPOSITION} = '{MERGE}'"
 
 @dataclass(frozen=True)
 class BatchStats:
-    """What the accounts and the merge have to know of a batch: of each partition its tally, at most one ambiguous key,
-    and where the values of the prune columns lie."""
+    """The statistics of a batch: counts by partition, at most one ambiguous key, ranges of the prune columns."""
 
     tally: Mapping[TopicPartition, PartitionTally]
     ambiguous: Sequence[JsonRow]
@@ -56,23 +55,23 @@ class MaterializedBatch(Protocol):
 
     @property
     def rows(self) -> DataFrame:
-        """Every row that was read. Not deduplicated: use `to_merge`."""
+        """Every row that was read, also those that are not merged: see `to_merge`."""
 
     @property
     def to_merge(self) -> DataFrame:
-        """One row a key, once the batch is deduplicated."""
+        """The rows to merge: one row a key, once the batch is deduplicated."""
 
     @property
     def arrow(self) -> pa.Table | None:
-        """The rows in the driver, where it holds them."""
+        """The rows as Arrow; None where only Spark has them."""
 
     def deduplicate(self) -> "MaterializedBatch":
-        """The same batch, of which one row a key is to be merged."""
+        """Return the same batch with one row to merge for each key."""
 
     def stats(self) -> BatchStats: ...
 
     def gaps(self, ranges: Ranges) -> Gaps:
-        """The offsets of these ranges that no row has."""
+        """Find the offsets of these ranges that no row has."""
 
 
 class SparkBatch:
@@ -91,7 +90,7 @@ class SparkBatch:
         return SparkBatch(rows, self._pipeline)
 
     def stats(self) -> BatchStats:
-        undeclared = tuple(undeclared_keys(self.schema, self._pipeline))
+        undeclared = undeclared_keys(self.schema, self._pipeline)
         types = prune_types(self.schema, self._pipeline)
         queries = {
             "tally": count_dispositions(self.rows, self._pipeline),
@@ -113,7 +112,7 @@ class SparkBatch:
 
 
 class DriverBatch:
-    """Rows in the driver: to deduplicate and to count them in Spark takes longer."""
+    """Rows in the driver, which deduplicates and counts them faster than Spark."""
 
     def __init__(self, arrow: pa.Table, schema: T.StructType, pipeline: Pipeline, limits: Limits) -> None:
         self.arrow, self.schema = arrow, schema
@@ -144,7 +143,7 @@ class DriverBatch:
 
 
 class FetchedBatch(DriverBatch):
-    """Rows that are only in the driver: to keep them in Spark too would take longer than all that is done with them."""
+    """Rows that only the driver has: to keep them in Spark too would take longer than all other work on them."""
 
     def __init__(
         self, arrow: pa.Table, schema: T.StructType, pipeline: Pipeline, limits: Limits, spark: SparkSession
@@ -154,7 +153,7 @@ class FetchedBatch(DriverBatch):
 
     @cached_property
     def rows(self) -> DataFrame:
-        """For what Spark has to do with them after all, in one task."""
+        """The rows as a DataFrame of one task, for the work that Spark still does."""
         return self._spark.createDataFrame(self.arrow.drop_columns(WRONG_DISPOSITION), self.schema).coalesce(1)
 
     @property
@@ -166,7 +165,7 @@ class FetchedBatch(DriverBatch):
 
 
 class CollectedBatch(DriverBatch):
-    """Of rows that Spark keeps, all that the accounts and the merge need of them: not the records' own bytes."""
+    """Rows that Spark keeps, with a copy in the driver for the accounts and the merge, without the records' bytes."""
 
     def __init__(
         self, arrow: pa.Table, rows: DataFrame, kept: T.StructType, pipeline: Pipeline, limits: Limits
@@ -176,7 +175,7 @@ class CollectedBatch(DriverBatch):
 
     @cached_property
     def to_merge(self) -> DataFrame:
-        """From the driver, and not deduplicated again: what is merged is what was accounted for."""
+        """The rows to merge, from the driver's copy: exactly the rows that were accounted for."""
         to_merge = self.arrow.filter(pc.equal(self.arrow[DISPOSITION], MERGE))
         # Spark takes no table without any chunk.
         return self.rows.sparkSession.createDataFrame(to_merge if to_merge.num_rows else [], self._kept)
@@ -187,12 +186,12 @@ class CollectedBatch(DriverBatch):
 
 def materialize(classified: DataFrame, pipeline: Pipeline, limits: Limits, *, is_fetched: bool) -> MaterializedBatch:
     """Compute the rows of a batch, once. Records that the driver has fetched are few enough for it to hold."""
-    collectable = can_collect(classified.schema, [*pipeline.target.keys, *ordering_columns(pipeline)])
+    collectable = can_collect(classified.schema, compared_columns(pipeline))
     if is_fetched and collectable:
         arrow = classified.select("*", wrong_column(pipeline)).toArrow()
         return FetchedBatch(arrow, classified.schema, pipeline, limits, classified.sparkSession)
     rows = classified.localCheckpoint()
-    # Once Spark has computed them it tells how large they are.
+    # Spark knows the size of the rows only after it has computed them.
     if collectable and cached_bytes(rows) <= limits.collected_bytes:
         try:
             return collect(rows, pipeline, limits)
@@ -206,8 +205,9 @@ def collect(rows: DataFrame, pipeline: Pipeline, limits: Limits) -> CollectedBat
     return CollectedBatch(kept.toArrow(), rows, kept.schema, pipeline, limits)
 
 
-def ordering_columns(pipeline: Pipeline) -> list[str]:
-    return [] if pipeline.target.ordering is None else [pipeline.target.ordering]
+def compared_columns(pipeline: Pipeline) -> tuple[str, ...]:
+    ordering = pipeline.target.ordering
+    return (*pipeline.target.keys, *([] if ordering is None else [ordering]))
 
 
 @cache

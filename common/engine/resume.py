@@ -1,4 +1,4 @@
-"""Where a driver goes on, and which of a stream's batches are done already. Pure: asked of a ledger and a topic."""
+"""Find where a driver goes on, and which batches of a stream are done already, by a ledger and a topic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def resume(ledger: Ledger, topic: TopicClient) -> Resumption:
 def refuse_other_topics(position: Position, topic_ids: Mapping[str, str]) -> None:
     """Refuse topics that are not those which the table has read. A further topic begins at its first record.
 
-    Offsets of another topic can be in range all the same: only the id tells.
+    Offsets of another topic may be in range too, so only the id shows the difference.
     """
     for name, read_id in position.topic_ids.items():
         if read_id is None or topic_ids.get(name) == read_id:
@@ -48,7 +48,7 @@ def refuse_other_topics(position: Position, topic_ids: Mapping[str, str]) -> Non
 
 
 def refuse_recreated(found: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """After a read, so that no record of a topic that was recreated meanwhile passes."""
+    """Refuse a topic that was recreated. This is checked after a read, so that none of its records passes."""
     for name, topic_id in wanted.items():
         if found[name] != topic_id:
             raise StateError(
@@ -58,15 +58,17 @@ def refuse_recreated(found: Mapping[str, str], wanted: Mapping[str, str]) -> Non
 
 
 def planned_by_spark(before: Offsets, end: Offsets) -> Plan:
-    """A batch of the stream: a partition that Spark's log did not name before is new, and read from its beginning."""
+    """Return the plan of a stream's batch. A partition that Spark's log did not name before is read from offset 0."""
     return Plan({where: before.get(where, 0) for where in end}, end)
 
 
 def is_already_committed(planned: Plan, position: Position) -> bool:
-    """True for a batch that the table already has, or that has no records. A batch that begins anywhere but at the
-    position is refused."""
-    # Every partition of the position: a batch that leaves one out would make the table forget how far it is there. A
-    # topic that the table has read nothing of may begin anywhere, and Spark plans it even where nobody has written yet.
+    """True for a batch that the table already has, or that has no records.
+
+    A batch that begins anywhere but at the position is refused.
+    """
+    # Every partition of the position counts: a batch that leaves one out would make the table forget its offset there.
+    # A topic that is new to the table may begin anywhere, and Spark plans it even where nobody has written to it yet.
     known = {each.topic for each in position.offsets}
     begun = {where: 0 if where.topic in known else first for where, first in planned.start.items()}
     committed = {**begun, **position.offsets}

@@ -25,11 +25,11 @@ from common.settings.privacy import FOLDER_MODE, open_private
 from common.stop import Stopped
 
 log = structlog.get_logger()
-# A run id of submit/, and what a killed run may leave of a report half written.
+# Reports are named by the run id of submit/. A killed run may leave a partial one.
 OUR_NAME = re.compile(r"\d{8}T\d{6}Z-\d+\.(json|partial)")
 # A stream may run for months: the report holds its totals, and the batches of its end.
 BATCHES_KEPT = 100
-# A stream of small batches has several a second: to write all of the file after each would be most of its writing.
+# A stream may have several batches a second: to write the whole file after each would be most of its writing.
 WRITE_SECONDS = 5.0
 WRITTEN_AT_ONCE = 10
 # Reports in the folder; a job that starts removes the oldest above that number.
@@ -37,13 +37,13 @@ REPORTS_KEPT = 2000
 
 
 class Part(BaseModel):
-    """No key beyond the declared ones: the file has a schema, docs/run-report.schema.json, with a version."""
+    """A part of the report. Keys that are not declared are errors, as in its schema, docs/run-report.schema.json."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Counts(Part):
-    """Records by their fate, offsets without a record, and what the commits did with the rows to merge."""
+    """Records by their disposition, offsets without a record, and the rows to merge by their action."""
 
     rows: int = 0
     merge: int = 0
@@ -63,7 +63,7 @@ class Counts(Part):
 
 
 class Files(Part):
-    """The table's files: in it before the commit, those that the MERGE had to consider, and what it did to them."""
+    """Numbers of files: in the table before the commit, candidates of the merge, added and removed by it."""
 
     in_table: int
     candidates: int
@@ -90,7 +90,7 @@ class Batch(Part):
 
 
 class TargetTotals(Part):
-    """What a run did to one of its tables."""
+    """The totals of a run for one of its tables."""
 
     pipeline: str
     table: str
@@ -99,7 +99,7 @@ class TargetTotals(Part):
 
 
 class Report(Part):
-    """The file itself."""
+    """The whole file."""
 
     alluvium_run_report: Literal[1] = 1
     run_id: str
@@ -169,7 +169,7 @@ class RunReport:
         report.last_batches = [*report.last_batches, batch][-BATCHES_KEPT:]
 
     def _write_late(self) -> None:
-        """Nobody hears what is raised here: the next batch raises it."""
+        """Write the report in the timer's thread. The next batch raises the error of a failed write."""
         with self._lock:
             try:
                 if self._timer is not None:
@@ -200,10 +200,10 @@ class RunReport:
 
 
 def remove_oldest(folder: Path, kept: int = REPORTS_KEPT) -> None:
-    """What submit/ has named, and nothing else that may lie there. A run that is still going writes its own again."""
+    """Remove the oldest reports, by the names that submit/ gives them. A running job writes its own again."""
     ours = [path for path in folder.iterdir() if OUR_NAME.fullmatch(path.name)]
     for path in sorted(ours, key=lambda path: path.name, reverse=True)[kept:]:
-        # Another user's, who can see to it.
+        # A file of another user stays.
         with suppress(OSError):
             path.unlink()
 
@@ -232,7 +232,7 @@ def as_batch(result: BatchResult, table: str) -> Batch:
 
 
 def ranges(planned: Plan) -> dict[str, dict[int, tuple[int, int]]]:
-    """The first offset and the one after the last, by topic and partition."""
+    """Return the first offset and the one after the last, by topic and partition."""
     ends = by_topic(planned.end)
     return {
         topic: {partition: (first, ends[topic][partition]) for partition, first in offsets.items()}
@@ -241,7 +241,7 @@ def ranges(planned: Plan) -> dict[str, dict[int, tuple[int, int]]]:
 
 
 def json_schema() -> str:
-    """What docs/run-report.schema.json holds."""
+    """Return the content of docs/run-report.schema.json."""
     return json.dumps(Report.model_json_schema(), indent=1) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Compare what a pipeline declares with what its table is: each difference with what is to be done about it.
+"""Compare what a pipeline declares with its table: each difference, and what to do about it.
 
 Nothing is read or changed here: docs/schema-changes.md has the table of differences, and table_fit.py acts on them.
 """
@@ -23,7 +23,7 @@ CONSTRAINT = "delta.constraints."
 CONSTRAINT_RULE = "constraint_"
 INVARIANT = "delta.invariants"
 CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-# What to do where nothing can be done about this table.
+# The remedy where this table cannot be altered.
 NEW_TABLE = "a new table"
 WIDENING = "delta.enableTypeWidening"
 APPEND_ONLY = "delta.appendOnly"
@@ -53,15 +53,17 @@ class TableShape:
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference in words. Of `clauses` and `edit` one says how to mend it; neither is there where both fit
-    together as they are."""
+    """One difference in words, with its remedy: `clauses` or `edit`.
+
+    Neither is given where pipeline and table work together as they are.
+    """
 
     what: str
     # Clauses of ALTER TABLE.
     clauses: tuple[str, ...] = ()
-    # Whether the pipeline's policy lets the job run the clauses by itself.
+    # True where the pipeline's policy lets the job run the clauses by itself.
     applies: bool = False
-    # What to write in the pipeline's file, or what else to do.
+    # The line to write in the pipeline's file, or another remedy.
     edit: str | None = None
 
     @property
@@ -70,7 +72,7 @@ class Difference:
 
 
 def compare(pipeline: Pipeline, declared: T.StructType, table: TableShape) -> list[Difference]:
-    """All differences between the declared columns, the derived ones included, and the table."""
+    """List all differences between the declared columns, the derived ones included, and the table."""
     found = [each for field in declared for each in of_column(field, pipeline, table)]
     found += [each for field in table.schema for each in of_undeclared(field, declared, pipeline)]
     return [*found, *of_partitions(pipeline, table), *of_properties(table)]
@@ -97,8 +99,11 @@ def of_column(declared: T.StructField, pipeline: Pipeline, table: TableShape) ->
 def of_alterations(
     what: str, steps: Sequence["Alteration"], field: T.StructField, pipeline: Pipeline, table: TableShape
 ) -> Difference:
-    """Delta alters no column that a constraint names. So the constraint goes, and comes again afterwards: that is for
-    the operator to do, because a job that is killed in between would leave the table without it."""
+    """Return the difference with its clauses.
+
+    Delta alters no column that a constraint names, so the constraint is dropped and added again. That is left to the
+    operator, because a job that is killed in between would leave the table without it.
+    """
     policy, named = pipeline.target.schema_changes, constraints_on(field, table)
     needs_feature = any(step.kind == "widened" for step in steps) and not table.is_on(WIDENING)
     feature = [set_property(WIDENING, "true")] if needs_feature else []
@@ -109,7 +114,7 @@ def of_alterations(
 
 
 def constraints_on(field: T.StructField, table: TableShape) -> dict[str, str]:
-    """The constraints in whose text the column's name stands, by their names."""
+    """Return the constraints whose text has the column's name, by their own names."""
     of_table = {
         name.removeprefix(CONSTRAINT): check for name, check in table.properties.items() if name.startswith(CONSTRAINT)
     }
@@ -134,7 +139,7 @@ class Alteration:
 
 
 def alterations(path: str, declared: T.DataType, stands: T.DataType) -> list[Alteration] | None:
-    """The steps after which the table's column holds every declared value; None where no steps lead there."""
+    """Return the steps after which the table's column holds every declared value; None where no steps lead there."""
     if holds(stands, declared):
         return []
     if widens(stands, declared):
@@ -149,7 +154,7 @@ def alterations(path: str, declared: T.DataType, stands: T.DataType) -> list[Alt
 
 
 def alterations_of_struct(path: str, declared: T.StructType, stands: T.StructType) -> list[Alteration] | None:
-    """New fields come last, because a struct is cast by the order of its fields."""
+    """Return the steps for a struct. New fields come last, because a struct is cast by the order of its fields."""
     steps: list[Alteration] = []
     for place, field in enumerate(declared.fields):
         if place >= len(stands.fields):
@@ -176,10 +181,10 @@ def of_missing(declared: T.StructField, pipeline: Pipeline) -> Difference:
 
 
 def of_own_rules(field: T.StructField, declared: str, pipeline: Pipeline) -> Iterator[Difference]:
-    """What a table does with a value of a declared column by itself, and a pipeline cannot account for."""
+    """Yield what the table itself does to the values of a column: CHAR padding, an identity, NOT NULL inside."""
     kept = (field.metadata or {}).get(CHAR_OR_VARCHAR, "")
     if kept.startswith("char"):
-        # Spark pads what it reads of it, so that no key equals its own row.
+        # Spark pads the values that it reads, so that no key equals its own row.
         yield Difference(f"column '{field.name}' is {kept}", (f"ALTER COLUMN {quoted(field.name)} TYPE STRING",))
     if any(name.startswith(IDENTITY) for name in field.metadata or {}):
         where = "[target.derived]" if declared in pipeline.target.derived else "[source.columns]"
@@ -245,12 +250,12 @@ def of_properties(table: TableShape) -> Iterator[Difference]:
 
 
 def set_property(name: str, value: str) -> str:
-    """In double quotes, which a shell takes inside of single ones as they are."""
+    """Write the clause with double quotes, which need no escape inside of a shell's single quotes."""
     return f'SET TBLPROPERTIES ("{name}" = "{value}")'
 
 
 def declare_as(name: str, kind: T.DataType, pipeline: Pipeline) -> str:
-    """The line of the pipeline's file by which the column has the table's type."""
+    """Return the edit of the pipeline's file that gives the column the table's type."""
     if name in pipeline.target.derived:
         sql = f"CAST({pipeline.target.derived[name]} AS {kind.simpleString()})"
         return f"write {name} = {json.dumps(sql)} under [target.derived]"
@@ -260,8 +265,10 @@ def declare_as(name: str, kind: T.DataType, pipeline: Pipeline) -> str:
 
 
 def table_rules(pipeline: Pipeline, table: TableShape) -> list[Rule]:
-    """What the table demands of its rows, as rules of the pipeline: a record that breaks one is turned away alone,
-    where Delta would refuse the whole batch."""
+    """Turn the table's own constraints into rules of the pipeline.
+
+    A record that breaks one is turned away alone, where Delta would refuse the whole batch.
+    """
     fields = [(name, field) for name in pipeline.columns if (field := table.field(name)) is not None]
     found = [rule for name, field in fields for rule in rules_of_column(name, field, pipeline)]
     for name, check in table.properties.items():
@@ -284,10 +291,10 @@ def rules_of_column(name: str, field: T.StructField, pipeline: Pipeline) -> Iter
 
 
 def must_be_true(check: str) -> str:
-    """A rule lets null pass. A constraint of Delta does not."""
+    """Make the condition false for null, as in a constraint of Delta. A rule lets null pass."""
     return f"coalesce(({check}), false)"
 
 
 def table_rule(name: str, check: str) -> Rule:
-    """Not validated: a constraint may have a name that no rule of a file may have."""
+    """Build a rule without validation, because a constraint may have a name that no rule of a file may have."""
     return Rule.model_construct(name=name, check=check)

@@ -1,4 +1,4 @@
-"""Where the rows of a batch come from."""
+"""Read the rows of a batch: from Kafka by the driver or by Spark, or from rows that are there already."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from common.spark.small_queries import in_one_task
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Kafka's rows of a plan, and whether the driver has fetched them: then they are few enough for it to hold."""
+    """The rows of a plan. With `is_fetched` the driver has fetched them, so they are few enough for it to keep."""
 
     frame: DataFrame
     is_fetched: bool
@@ -35,7 +35,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """A few records are fetched by the driver; all others Spark reads."""
+    """Reads from Kafka: the driver fetches a few records by itself, and Spark reads larger plans."""
 
     spark: SparkSession
     topic: TopicClient
@@ -81,7 +81,7 @@ class SharedSource:
     @cached_property
     def _rows(self) -> ReadRows:
         rows = self._source.read(self._planned)
-        # What the driver has fetched is kept by it. What Spark reads is read by the first target that computes it.
+        # The driver keeps the rows that it has fetched. Spark reads its rows when the first target computes them.
         return rows if rows.is_fetched else ReadRows(rows.frame.persist(), is_fetched=False)
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""How long each stage of a batch took."""
+"""Measure the seconds of each stage of a batch."""
 
 import time
 from collections.abc import Iterator

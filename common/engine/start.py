@@ -1,4 +1,4 @@
-"""What both drivers do first: read the position from the table, and check that the topic still fits it."""
+"""Start a driver: read the position from the table, and check that the topic still fits it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from common.spark.expressions import check_expressions
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a job on a table and a topic is told."""
+    """The arguments of a job on a table and a topic, resolved."""
 
     pipeline: Pipeline
     table: Location
@@ -42,7 +42,7 @@ class Inputs:
 
 
 def resolve_inputs(name: str, delta_dir: str, brokers: str, topics: str, *, check_pruning: bool = False) -> Inputs:
-    """Everything that can be wrong with the arguments, before Spark starts and before anything is locked."""
+    """Resolve and check the arguments, before Spark starts and before anything is locked."""
     pipeline, table, addresses = read_pipeline(name), location(delta_dir), bootstrap(brokers)
     tell(PIPELINE=name, DELTA_DIR=str(table), BROKERS=addresses, TOPIC=topics)
     require_delta_table(table)
@@ -52,7 +52,7 @@ def resolve_inputs(name: str, delta_dir: str, brokers: str, topics: str, *, chec
 
 
 def resolve_further(first: Inputs, also: Sequence[tuple[str, str]]) -> list[Inputs]:
-    """The inputs of all targets of a job: the first, and each further pipeline with its table. All share one read."""
+    """Return the inputs of all targets of a job, which share one read: the first, and each further pipeline's."""
     targets = [first]
     for name, delta_dir in also:
         pipeline, table = read_pipeline(name), location(delta_dir)
@@ -70,7 +70,7 @@ def refuse_shared_table(table: Location, targets: Sequence[Inputs]) -> None:
 
 
 def refuse_other_access(pipeline: Pipeline, first: Pipeline) -> None:
-    """One client reads for all targets."""
+    """Refuse another access to the brokers than the first pipeline's, because one client reads for all targets."""
     if pipeline.source.kafka != first.source.kafka:
         raise ConfigurationError(
             f"pipelines '{first.name}' and '{pipeline.name}' reach the brokers in different ways",
@@ -80,7 +80,7 @@ def refuse_other_access(pipeline: Pipeline, first: Pipeline) -> None:
 
 @dataclass(frozen=True)
 class RunState:
-    """Where a driver begins."""
+    """The beginning of a run: its context, its position, and the offsets that the topics have."""
 
     context: BatchContext
     position: Position
@@ -90,7 +90,7 @@ class RunState:
 def start_from_table(spark: SparkSession, given: Inputs) -> RunState:
     pipeline, table, topic = given.pipeline, given.table, given.topic
     check_expressions(spark, pipeline)
-    # Of a job that was killed the JVM may still be in its commit: the position is read when that is over.
+    # The JVM of a killed job may still be in its commit: the position is read when that is over.
     with commit_lock(table):
         found = resume(open_ledger(spark, table.uri, pipeline.name), topic)
         fit = TableFit(spark, pipeline, table)
@@ -109,8 +109,10 @@ def start_from_table(spark: SparkSession, given: Inputs) -> RunState:
 
 
 def recover(spark: SparkSession, start: RunState) -> None:
-    """Undo what a dead run left: rows beside the table whose transaction never came, a position that was not copied.
-    Then alter the table where the pipeline declares more than it has."""
+    """Recover from a dead run: delete provisional rows of the side tables, and copy the position.
+
+    Alter the table where the pipeline declares more than it has.
+    """
     fault_point("started")
     table = start.context.table.uri
     ledger = open_ledger(spark, table, start.context.pipeline.name)

@@ -50,9 +50,8 @@ class TableFit:
         self.differences = self._compared(self._metadata)
         self._refuse_other_rules(spark)
 
-    def ensure(self, spark: SparkSession) -> None:
+    def ensure(self, spark: SparkSession, metadata: str) -> None:
         """Compare again where the table's metadata have changed since. The caller holds the commit lock."""
-        metadata = metadata_of(spark, self._table)
         if metadata != self._metadata:
             self.differences = self._compared(metadata)
             self.apply(spark)

@@ -31,7 +31,7 @@ class TableKeys:
         self._files, self._name = Files(spark, f"{table.uri}/_alluvium/keys"), f"{pipeline.name}.json"
 
     def check(self) -> None:
-        """Refuse keys by which two rows are one. More keys than before need no proof, and the same ones neither."""
+        """Refuse keys that two rows may share. The same keys as before, or more of them, need no proof."""
         text = self._files.read(self._name)
         before = None if text is None else set(json.loads(text))
         if before is not None and not before <= self._keys():
@@ -56,8 +56,10 @@ class TableKeys:
 
 
 def first_unclear_key(rows: DataFrame, pipeline: Pipeline) -> str | None:
-    """A key that stands twice would be updated twice by each of its events; a null one would never be found, nor an
-    empty text in a column that partitions the table, which Delta stores as null."""
+    """Describe the first key that stands twice, is null, or has an empty text in a partition column.
+
+    Delta stores such a text as null. An event would update two rows of such a key, or find none.
+    """
     keys = pipeline.target.keys
     has_null = reduce(or_, (F.col(quoted(key)).isNull() for key in keys))
     has_empty = reduce(or_, map(is_empty, partition_keys(pipeline)), F.lit(False))  # noqa: FBT003

@@ -1,4 +1,4 @@
-"""Compute the rows of a batch: Spark is lazy, so what was to be read and decoded is done here too."""
+"""Validate a batch and compute its rows: Spark is lazy, so they are read and decoded here too."""
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -16,21 +16,26 @@ from common.spark.source import as_records
 
 
 def decode_batch(context: BatchContext, rows: ReadRows) -> DataFrame:
-    """The events of the rows, to be computed."""
+    """Decode the rows to events, which Spark computes later."""
     return decode(as_records(rows.frame), context.pipeline, context.decoder)
 
 
 def validate_batch(context: BatchContext, planned: Plan, rows: ReadRows, events: DataFrame) -> MaterializedBatch:
-    """Validate the events. Where the decoder has met schemas that it did not know, they are decoded once more, from
-    the rows that were read and not from the topic."""
+    """Validate the events, once more where the decoder has met schemas that it did not know.
+
+    The rows are then decoded again as they were read: the topic is not read twice.
+    """
     batch = validate_once(context, planned, rows, events)
     informed = context.decoder.with_schemas_seen_in(lambda: batch.rows)
     return batch if informed is None else computed(context, batch.rows.select(RECORD), informed, rows)
 
 
 def validate_once(context: BatchContext, planned: Plan, rows: ReadRows, events: DataFrame) -> MaterializedBatch:
-    """Another read of the same range could meet a log that retention has shortened meanwhile. So there is another one
-    only where a record has a time that fails every read by Spark."""
+    """Validate and compute the events.
+
+    The topic is read again only where a record's time fails every read by Spark, because retention may have shortened
+    the log meanwhile.
+    """
     try:
         classified = validate(events, context.pipeline, context.decoder)
         return materialize(classified, context.pipeline, context.limits, is_fetched=rows.is_fetched)

@@ -16,7 +16,7 @@ NOT_ON_A_SASL_LISTENER = 34
 
 @dataclass(frozen=True)
 class Listener:
-    """What an answer of the listener shows for certain."""
+    """The facts that an answer of the listener proves."""
 
     tls: bool
     # Why this machine does not accept the certificate; None where it does.

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.delta.lineage import has_lineage
-from common.merge.request import MergeRequest
+from common.merge.request import MergeAttempt
 from common.merge.strategy import Declined, MergeForecast
 from common.model.disposition import DELETED
 from common.model.merge_spec import LINEAGE, MergeSpec
@@ -21,9 +21,9 @@ class DeltaMerge:
 
     name = "Delta MERGE"
 
-    def prepare(self, request: MergeRequest) -> "PreparedDeltaMerge | Declined":
-        table = DeltaTable.forPath(request.spark, request.table.uri)
-        return PreparedDeltaMerge(table, request.changes.frame, request.spec, prune_condition(request.bounds))
+    def prepare(self, attempt: MergeAttempt) -> "PreparedDeltaMerge | Declined":
+        table = DeltaTable.forPath(attempt.request.spark, attempt.request.table.uri)
+        return PreparedDeltaMerge(table, attempt.changes.frame, attempt.spec, prune_condition(attempt.bounds))
 
 
 class PreparedDeltaMerge:
@@ -48,10 +48,9 @@ def merge_changes(table: DeltaTable, changes: DataFrame, spec: MergeSpec, bound:
     `changes` holds one row per key, its keys never null. `bound` is a condition that every row with one of these keys
     fulfils: it leaves files unread.
     """
-    values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in spec.columns}
-    if has_lineage(table):
-        values[quoted(LINEAGE)] = "NULL" if spec.clears(LINEAGE) else f"s.{quoted(LINEAGE)}"
-    values |= {quoted(name): "NULL" for name in spec.nulled}
+    missing = () if has_lineage(table) else (LINEAGE,)
+    values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in spec.sets if name not in missing}
+    values |= {quoted(name): "NULL" for name in spec.clears if name not in missing}
     keys = {quoted(key) for key in spec.keys}
     updates = {name: value for name, value in values.items() if name not in keys}
     on, newer = F.expr(same_key(spec.keys)), None if spec.ordering is None else newer_condition(spec.ordering)

@@ -9,10 +9,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from common.delta.candidate_files import CandidateFiles, CandidatesUnknown
-from common.delta.format.table_features import CHANGE_FEED, ROW_TRACKING
+from common.delta.format.writable_table import CHANGE_FEED, ROW_TRACKING, is_on
+from common.delta.transaction import FileChanges
 from common.merge.delta_merge import newer_condition, same_key
-from common.merge.prepared_rewrite import NewFiles, PreparedRewrite
-from common.merge.request import MergeRequest
+from common.merge.prepared_rewrite import PreparedRewrite, RewriteResult, prepared_rewrite
+from common.merge.request import MergeAttempt
 from common.merge.strategy import Declined
 from common.model.action import ABSENT, ACTION, ACTIONS, COPY, DELETE, INSERT, SUPERSEDED, UPDATE
 from common.model.disposition import DELETED
@@ -27,21 +28,21 @@ class SparkRewrite:
 
     name = "Spark rewrite"
 
-    def prepare(self, request: MergeRequest) -> PreparedRewrite | Declined:
-        if request.alignment.only_merge is not None:
-            return Declined(request.alignment.only_merge)
-        candidates = request.candidates
+    def prepare(self, attempt: MergeAttempt) -> PreparedRewrite | Declined:
+        if attempt.only_merge is not None:
+            return Declined(attempt.only_merge)
+        candidates, transaction = attempt.candidates, attempt.transaction
         if isinstance(candidates, CandidatesUnknown):
             return Declined(candidates.reason)
-        if not same_types(request.changes.schema, request.transaction.schema):
+        if not same_types(attempt.changes.schema, transaction.schema):
             return Declined("the table has other types than the batch")
         if candidates.files:
             for name in (CHANGE_FEED, ROW_TRACKING):
-                if request.transaction.is_on(name):
+                if is_on(transaction.metadata["configuration"], name):
                     return Declined(f"{name} is on")
             if candidates.have_deletion_vectors:
                 return Declined("a candidate file has a deletion vector")
-        return PreparedRewrite(request, len(candidates.files), rewrite_in_spark(request, candidates))
+        return prepared_rewrite(attempt, len(candidates.files), rewrite_in_spark(attempt, candidates))
 
 
 def same_types(changes: T.StructType, table: T.StructType) -> bool:
@@ -50,20 +51,20 @@ def same_types(changes: T.StructType, table: T.StructType) -> bool:
     return all(types.get(field.name, kind) == kind for field in table for kind in [field.dataType.simpleString()])
 
 
-def rewrite_in_spark(request: MergeRequest, candidates: CandidateFiles) -> NewFiles:
+def rewrite_in_spark(attempt: MergeAttempt, candidates: CandidateFiles) -> RewriteResult:
     """One job, which rewrites all candidates."""
-    transaction, limits, spec = request.fenced_transaction(), request.limits, request.spec
-    changes = request.changes.frame
+    request, transaction, spec, changes = attempt.request, attempt.transaction, attempt.spec, attempt.changes.frame
+    limits = request.limits
     is_small = candidates.bytes <= limits.one_task_bytes and request.to_merge <= limits.fetched_records
     with small_query_conf(request.spark, limits, request.to_merge, candidates.rows):
         if candidates.files:
             result = joined(transaction.read(candidates.files), changes, spec, is_small=is_small)
         else:
             result = appended(changes.coalesce(1) if is_small else changes, spec)
-        rows = transaction.write(result.rows)
+        written = transaction.write(result.rows)
     counts = result.counts()
     copied = counts.pop(COPY) + counts[SUPERSEDED]
-    return NewFiles(rows, copied, counts, candidates.files)
+    return RewriteResult(FileChanges(written, [], candidates.files), counts, copied)
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def joined(rows: DataFrame, changes: DataFrame, spec: MergeSpec, *, is_small: bo
 def appended(changes: DataFrame, spec: MergeSpec) -> RewrittenRows:
     """The changes alone, where no file can hold a key of the batch."""
     action = F.when(F.col(DELETED), ABSENT).otherwise(INSERT) if spec.deletes else F.lit(INSERT)
-    names = [name for name in changes.columns if spec.sets(name)]
+    names = [name for name in changes.columns if name in spec.sets]
     return observed(changes.withColumn(ACTION, action), [F.col(quoted(name)) for name in names])
 
 
@@ -138,8 +139,8 @@ def columns_of(names: tuple[str, ...], spec: MergeSpec) -> tuple[Column, ...]:
         old, new = F.col(f"t.{quoted(name)}"), F.col(f"s.{quoted(name)}")
         if name in spec.keys:
             return F.when(inserts, new).otherwise(old)
-        if spec.sets(name):
+        if name in spec.sets:
             return F.when(writes, new).otherwise(old)
-        return F.when(~writes, old) if spec.clears(name) else old
+        return F.when(~writes, old) if name in spec.clears else old
 
     return tuple(value(name).alias(name) for name in names)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from common.merge.request import MergeRequest
+from common.merge.request import MergeAttempt
 from common.model.position import Stamp
 
 
@@ -39,4 +39,4 @@ class MergeStrategy(Protocol):
     @property
     def name(self) -> str: ...
 
-    def prepare(self, request: MergeRequest) -> PreparedMerge | Declined: ...
+    def prepare(self, attempt: MergeAttempt) -> PreparedMerge | Declined: ...

@@ -1,4 +1,4 @@
-"""What a merge does with a row: copy it, insert, update or delete it; or why it does nothing with a change."""
+"""The actions of a merge on one row: copied, inserted, updated, deleted, superseded or absent."""
 
 ACTION = "_action"
 COPY = "copied"

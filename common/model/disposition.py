@@ -1,4 +1,4 @@
-"""What becomes of a record: merged, folded into a newer record of its key, late, quarantined, or null."""
+"""The dispositions of a record: merge, folded into a newer record of its key, late, quarantined, or null."""
 
 DISPOSITION = "_disposition"
 MERGE = "merge"
@@ -7,7 +7,7 @@ LATE = "late"
 QUARANTINED = "quarantined"
 NULL = "null"
 DISPOSITIONS = (MERGE, FOLDED, LATE, QUARANTINED, NULL)
-# Why a record is quarantined, as a code and in words; null for every other record.
+# The reason of a quarantined record, and its message; null for every other record.
 REASON = "_reason"
 MESSAGE = "_message"
 # True for a record that deletes the row of its key.

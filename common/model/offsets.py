@@ -1,4 +1,4 @@
-"""Which offsets, exactly. Pure: nothing here talks to a broker or to Spark."""
+"""Offsets: those that topics have, and those of the next read. Nothing here talks to a broker or to Spark."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -24,13 +24,13 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True)
 class Available:
-    """What topics hold now: per partition the first offset it still has, and the end a committed reader may see."""
+    """The offsets that topics have now: of each partition the first, and the end for a reader of committed records."""
 
     earliest: Offsets
     ends: Offsets
 
     def of(self, topics: Collection[str]) -> "Available":
-        """Only what these topics hold."""
+        """Return the offsets that these topics have."""
         return Available(of_topics(self.earliest, topics), of_topics(self.ends, topics))
 
 
@@ -42,33 +42,33 @@ class Plan:
     end: Offsets
 
     def of(self, topics: Collection[str]) -> "Plan":
-        """Only the offsets of these topics."""
+        """Return the part of the plan that is of these topics."""
         return Plan(of_topics(self.start, topics), of_topics(self.end, topics))
 
     @property
     def records(self) -> int:
-        """An upper bound: transaction markers and compaction leave gaps."""
+        """The number of planned offsets. There may be fewer records: transaction markers and compaction leave gaps."""
         return sum(end - self.start[partition] for partition, end in self.end.items())
 
 
 def of_topics(offsets: Offsets, topics: Collection[str]) -> dict[TopicPartition, int]:
-    """The offsets of these topics."""
+    """Return the offsets of these topics."""
     return {each: offset for each, offset in offsets.items() if each.topic in topics}
 
 
 def plan(committed: Offsets, available: Available, max_records: int) -> Plan:
-    """The next batch of one target."""
+    """Plan the next batch of one target."""
     return limited(starting_offsets(committed, available), available.ends, max_records)
 
 
 def limited(start: Offsets, ends: Offsets, max_records: int) -> Plan:
-    """From `start` as far towards `ends` as the limit allows, shared among the partitions by their lag."""
+    """Plan from `start` towards `ends` up to the limit, which is shared among the partitions by their lag."""
     share = fair_share({each: ends[each] - first for each, first in start.items()}, max_records)
     return Plan(start, {each: first + share[each] for each, first in start.items()})
 
 
 def starting_offsets(committed: Offsets, available: Available) -> dict[TopicPartition, int]:
-    """Where to go on in every partition. A topic without committed offsets begins at the first record there is."""
+    """Return the next offset of each partition. A topic without committed offsets begins at its first record."""
     refuse_vanished(committed, available)
     known = {each.topic for each in committed}
     start = {
@@ -108,7 +108,7 @@ def refuse_overrun(where: TopicPartition, wanted: int, end: int) -> None:
 
 
 def fair_share(lag: Offsets, limit: int) -> dict[TopicPartition, int]:
-    """The limit shared in proportion to the lags, every record of it used."""
+    """Share the limit in proportion to the lags, so that every record of it is used."""
     total = sum(lag.values())
     if total <= limit:
         return dict(lag)
@@ -122,7 +122,7 @@ def fair_share(lag: Offsets, limit: int) -> dict[TopicPartition, int]:
 
 
 def plans_around(planned: Plan, left_out: Iterable[tuple[TopicPartition, int]]) -> list[Plan]:
-    """Plans that together have all offsets of a plan but some, each given by its partition and its offset."""
+    """Make plans that together have all offsets of a plan, except those that are left out."""
     ranges = {partition: [(first, planned.end[partition])] for partition, first in planned.start.items()}
     for partition, offset in sorted(left_out):
         first, end = ranges[partition].pop()
@@ -137,7 +137,7 @@ def plans_around(planned: Plan, left_out: Iterable[tuple[TopicPartition, int]]) 
 
 
 def by_topic(offsets: Offsets) -> dict[str, dict[int, int]]:
-    """The offsets as topic, then partition, in their order."""
+    """Group the offsets by topic, then by partition, in their order."""
     nested: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         nested.setdefault(topic, {})[partition] = offset
@@ -145,7 +145,7 @@ def by_topic(offsets: Offsets) -> dict[str, dict[int, int]]:
 
 
 def from_topics(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
-    """The offsets of what `by_topic` has written as JSON, where each key is a text."""
+    """Read offsets that `by_topic` has grouped, from JSON, where each key is a text."""
     return {
         TopicPartition(topic, int(partition)): offset
         for topic, offsets in nested.items()
@@ -154,7 +154,7 @@ def from_topics(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition,
 
 
 def to_json(offsets: Offsets) -> str:
-    """The form that Spark's Kafka options and its checkpoint use."""
+    """Write offsets in the form of Spark's Kafka options and of its checkpoint."""
     return json.dumps(by_topic(offsets))
 
 

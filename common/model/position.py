@@ -1,4 +1,4 @@
-"""How far a table has come: epoch, sequence number, topics and offsets, as they ride in the commit itself."""
+"""The position of a table: epoch, transaction, topics and offsets, as the commit itself carries them."""
 
 import json
 import re
@@ -16,7 +16,7 @@ REPLAY_FORMAT = 1
 
 
 class Stamp(Protocol):
-    """What a commit carries: a transaction that Delta takes once, and words about it."""
+    """The transaction of a commit, which Delta takes once, and the metadata that describe it."""
 
     @property
     def app_id(self) -> str: ...
@@ -29,9 +29,9 @@ class Stamp(Protocol):
 
 @dataclass(frozen=True)
 class Position:
-    """The state after transaction `seq` of an epoch: how far it has read in each topic, and which topic that was.
+    """The state after transaction `seq` of an epoch: the id of each topic, and the next offset of each partition.
 
-    Without offsets and topic ids it has not read anything yet. `run` tells two processes apart that commit the same
+    Without offsets and topic ids nothing has been read yet. `run` tells two processes apart that commit the same
     transaction.
     """
 
@@ -92,18 +92,18 @@ def app_prefix(pipeline: str) -> str:
 
 
 def pipeline_and_epoch(app_id: str) -> tuple[str, int] | None:
-    """The pipeline and the epoch that an application id names; None where it is not one of ours."""
+    """Return the pipeline and the epoch that an application id names; None where it is not one of ours."""
     match = re.fullmatch(r"alluvium:([^:]+):(\d+)", app_id)
     return None if match is None else (match[1], int(match[2]))
 
 
 def first_position(pipeline: str, epoch: int, topics: Iterable[str]) -> Position:
-    """An epoch's beginning: it will read every partition from the first record there is."""
+    """Return the beginning of an epoch: every partition will be read from the first record there is."""
     return Position(pipeline, epoch, 0, dict.fromkeys(topics), {}, run_id())
 
 
 def position_in(text: str | None) -> Position | None:
-    """What a commit's metadata say, or None where they are missing or somebody else's."""
+    """Read the position from a commit's metadata; None where they are missing or not ours."""
     try:
         content = json.loads(text or "null")
     except ValueError:

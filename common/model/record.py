@@ -13,7 +13,7 @@ RECORD_DDL = "struct<key: binary, value: binary, topic: string, partition: int, 
 
 
 def record_field(rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """One field of the records in a batch."""
+    """Return one field of the records in a batch."""
     return pc.struct_field(rows[RECORD], name)
 
 

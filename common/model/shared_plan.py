@@ -1,4 +1,4 @@
-"""One read for several targets: each target has its own position, and whoever is behind is brought up first."""
+"""Plan one read for several targets. Each target has its own position, and those that are behind come first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class SharedPlan:
 
 
 def plan_shared(starts: Sequence[Offsets], ends: Offsets, max_records: int) -> SharedPlan:
-    """The next read: for the targets that are behind, until they are where the others are, and then for all."""
+    """Plan the next read: for the targets that are behind, until they are where the others are, and then for all."""
     furthest = greatest(starts)
     behind = [number for number, start in enumerate(starts) if is_behind(start, furthest)]
     if not behind:
@@ -27,7 +27,7 @@ def plan_shared(starts: Sequence[Offsets], ends: Offsets, max_records: int) -> S
 
 
 def greatest(starts: Sequence[Offsets]) -> Offsets:
-    """The furthest offset of each partition, whichever target has it."""
+    """Return the furthest offset of each partition, whichever target has it."""
     furthest: dict[TopicPartition, int] = {}
     for start in starts:
         furthest.update({each: max(offset, furthest.get(each, 0)) for each, offset in start.items()})

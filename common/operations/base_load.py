@@ -23,10 +23,9 @@ from common.settings.kinds import JSON, is_plain, precision_and_scale
 from common.settings.locations import Location, foreign_files, is_delta_table
 from common.settings.pipeline import Pipeline
 from common.settings.remedies import command
-from common.spark.classify import with_derived
+from common.spark.classify import with_derived, with_reason
 from common.spark.decode.json import is_one_json
 from common.spark.expressions import check_expressions
-from common.spark.validate.rejection import with_reason
 from common.spark.validate.unfit import unfit_values
 
 REPLACE = "submit/temperatures_delta_processing.sh --overwrite --pipeline PIPELINE INPUT_DIR DELTA_DIR"

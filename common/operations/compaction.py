@@ -23,9 +23,9 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Scope:
-    """What to compact: files below a size, in partitions that are closed, which no batch has written to for so long.
+    """The files to compact: those below a size, in closed partitions, which no batch has written to for that time.
 
-    Without that time, open partitions are compacted too.
+    Without a time, open partitions are compacted too.
     """
 
     target_bytes: int

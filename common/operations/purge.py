@@ -23,7 +23,7 @@ SETTINGS = {"delete": "retention.ms", "compact": "delete.retention.ms"}
 
 @dataclass(frozen=True)
 class Memory:
-    """How many deletes are remembered, and how many of them are no longer needed."""
+    """The number of remembered deletes, and of those that are no longer needed."""
 
     remembered: int
     unneeded: int

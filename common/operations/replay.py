@@ -21,11 +21,11 @@ from common.delta.log import Commits
 from common.delta.open_ledger import transaction
 from common.delta.quarantine import FOLDED, LATE, REPLAYED, SKIPPED, SUPERSEDED, Quarantine
 from common.engine.commit_metrics import Outcome, check_outcome, outcome
-from common.engine.materialized_batch import ordering_columns
+from common.engine.materialized_batch import compared_columns
 from common.engine.table_fit import TableFit
 from common.errors import AccountingError, SplitKeyError, StateError
 from common.merge.changes import Changes
-from common.merge.request import MergeRequest
+from common.merge.request import MergeRequest, begin_merge
 from common.merge.strategies import choose_strategy
 from common.model import disposition
 from common.model.disposition import DELETED, REASON
@@ -168,7 +168,7 @@ class Replayer:
         merged = plan.rows.where(F.col(OUTCOME) == REPLAYED)
         if pipeline.deletes:
             record_deleted(merged, path, self._ledger.table_id(), pipeline.name, pipeline.target.keys)
-        self._fit.ensure(self._spark)
+        self._fit.ensure(self._spark, self._ledger.state().metadata)
         request = MergeRequest(
             self._spark,
             self._table,
@@ -179,9 +179,10 @@ class Replayer:
             replay,
             self._limits,
         )
-        if request.transaction.version != plan.version:
+        attempt = begin_merge(request)
+        if attempt.transaction.version != plan.version:
             raise ConcurrentWriteException("the table has changed since the replay was planned")
-        chosen = choose_strategy(request)
+        chosen = choose_strategy(attempt)
         log.debug("replay", strategy=chosen.strategy, declined=chosen.declined)
         with transaction(self._spark, replay):
             chosen.prepared.commit(replay)
@@ -190,8 +191,8 @@ class Replayer:
         pipeline = self._pipeline
         engine = [*([LINEAGE] if pipeline.target.lineage else []), *([DELETED] if pipeline.deletes else [])]
         frame = merged.select(*pipeline.columns, *engine)
-        compared = [*pipeline.target.keys, *ordering_columns(pipeline)]
-        is_small = count <= self._limits.fetched_records and can_collect(frame.schema, compared)
+        is_few = count <= self._limits.fetched_records
+        is_small = is_few and can_collect(frame.schema, compared_columns(pipeline))
         return Changes(frame.schema, lambda: frame, frame.toArrow() if is_small else None)
 
 

@@ -101,7 +101,7 @@ def rewind_choice(*, to_time: str | None, to_offset: str | None, by: str | None,
 
 
 def refuse_several_topics(topic: TopicClient) -> None:
-    """Numbers of partitions mean something in one topic only."""
+    """Refuse partition numbers for several topics, because a number belongs to one topic."""
     if len(topic.names) > 1:
         raise UsageError(
             f"--to-offset names partitions, and there are {len(topic.names)} topics",

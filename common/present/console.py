@@ -1,4 +1,4 @@
-"""What a driver prints: the schemas it works with and the rows of each batch."""
+"""Print what a driver works with: the schemas, the next plan, and the rows of each batch."""
 
 from collections.abc import Sequence
 

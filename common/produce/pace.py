@@ -19,7 +19,7 @@ class Pace:
     def __init__(
         self, rate: float | None, pause: Callable[[float], object], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`pause` may return early: the clock decides."""
+        """Take a `pause` that may return early, because the clock decides."""
         self._rate = check_rate(rate)
         self._pause = pause
         self._clock = clock

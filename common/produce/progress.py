@@ -17,7 +17,7 @@ Report = Callable[[int], None]
 
 @contextmanager
 def progress(total: int, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> Iterator[Report]:
-    """Give a function to call with the number of records sent so far, as often as one likes."""
+    """Return a function to call with the number of records sent so far, as often as one likes."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield at_most_every(LINE_SECONDS, lambda done: print(f"{done:,} of {total:,} records", file=stream), clock)

@@ -1,4 +1,4 @@
-"""Ratings as Avro: every version of their schema registered, each event written by the one that it says."""
+"""Write ratings as Avro: register every version of their schema, and write each event by its own version."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
@@ -16,7 +16,7 @@ Serialize = Callable[[Mapping[str, object]], bytes]
 
 
 class Written(Protocol):
-    """What is used of an event: its key, its fields as its version has them, and what becomes of its bytes."""
+    """An event to write: its version, its key, its fields in that version, and the bytes that are sent."""
 
     @property
     def version(self) -> int: ...
@@ -27,7 +27,7 @@ class Written(Protocol):
 
 
 def serializers(url: str, topic: str, schemas: Mapping[int, str], patience_seconds: float) -> dict[int, Serialize]:
-    """One for each version, all of them registered under the topic's subject in their order."""
+    """Register all versions under the topic's subject, in their order, and return a serializer for each."""
     # Confluent's client would retry for long before it says that nobody is there.
     Client(url, patience_seconds).ask(lambda registry: registry.get_subjects())
     client = SchemaRegistryClient({"url": url})
@@ -55,6 +55,6 @@ def register(client: SchemaRegistryClient, subject: str, schema: str) -> None:
 
 
 def to_records(events: Iterable[Written], serialize: Mapping[int, Serialize]) -> Iterator[Record]:
-    """Keyed by the event's id, so that all that is said of it stays in order."""
+    """Make records keyed by the event's id, so that all records of an event stay in order."""
     for event in events:
         yield Record(event.key.encode(), event.sent(serialize[event.version](event.fields())))

@@ -99,7 +99,7 @@ def _read_locations(path: Path) -> dict[int, Location]:
 
 
 def _lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
-    """Parse each line and give it with its number. Empty lines are left out."""
+    """Parse each line and yield it with its number. Empty lines are left out."""
     seen = False
     try:
         with path.open("rb") as file:

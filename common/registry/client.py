@@ -1,4 +1,4 @@
-"""A schema registry: every question has a bound, and no answer is taken for a no."""
+"""Ask a schema registry, with a bound for each question. A missing answer does not count as a no."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from common.settings.secrets import reveal
 from common.waiting import tries
 
 T = TypeVar("T")
-# As long as a registry may take to be started again. Nothing is read or written meanwhile.
+# The time that a restart of the registry may take. Nothing is read or written meanwhile.
 PATIENCE_SECONDS = 60.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
@@ -36,7 +36,7 @@ class Client:
         return cls(chosen_url(registry), patience_seconds or PATIENCE_SECONDS, options(registry))
 
     def ask(self, question: Callable[[Any], T]) -> T | None:
-        """What the question finds with Confluent's client; None where the registry says that there is no such thing."""
+        """Return the answer to a question; None where the registry says that there is no such thing."""
         from common.registry import confluent  # noqa: PLC0415  that module says why
 
         failure = confluent.NoAnswer()
@@ -96,14 +96,14 @@ def start_registry(urls: str) -> str:
 
 
 def options(registry: Registry) -> dict[str, str]:
-    """How the registry lets us in, as Confluent's client wants it; secrets are revealed."""
+    """Return the options of Confluent's client for access to the registry, with secrets in plain text."""
     found = {"ssl.ca.location": trusted(registry)}
     if registry.username is not None and registry.password is not None:
         found["basic.auth.user.info"] = f"{registry.username}:{reveal(registry.password)}"
     if registry.token is not None:
         found["bearer.auth.credentials.source"] = "STATIC_TOKEN"
         found["bearer.auth.token"] = reveal(registry.token)
-        # Only Confluent's cloud has more than one behind an address.
+        # Only Confluent's cloud has more than one cluster behind an address.
         found["bearer.auth.logical.cluster"] = ""
     if registry.ssl_certificate is not None and registry.ssl_key is not None:
         reveal(registry.ssl_key)  # looks whether others can read it
@@ -115,7 +115,7 @@ def options(registry: Registry) -> dict[str, str]:
 
 
 def trusted(registry: Registry) -> str | None:
-    """The authorities that are named, or those that this machine trusts: Confluent's client has a list of its own."""
+    """Return the named authorities, else those that this machine trusts: Confluent's client has a list of its own."""
     if registry.ssl_ca is not None:
         return str(home() / registry.ssl_ca)
     known = ssl.get_default_verify_paths()

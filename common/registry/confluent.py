@@ -1,6 +1,6 @@
-"""Confluent's client of a schema registry, asked once: an answer, a no of the registry itself, or neither.
+"""Ask Confluent's client of a schema registry once. It gives an answer, a no of the registry itself, or neither.
 
-Imported only where a registry is asked: it takes a quarter of a second, and most pipelines have none.
+Import this module only where a registry is asked: it takes a quarter of a second, and most pipelines have none.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
-# httpx, or what has come after it: the one that this client uses.
+# The HTTP library that this client uses: httpx, or its successor.
 from confluent_kafka.schema_registry.common._httpx_compat import httpx
 from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
 
@@ -18,16 +18,16 @@ T = TypeVar("T")
 Question = Callable[[SchemaRegistryClient], T]
 TIMEOUT_SECONDS = 5.0
 NOT_NOW = {408, 425, 429}
-# What the client raises where a 200 brings no JSON, nothing at all, or JSON of another shape.
+# The errors of the client where a 200 brings no JSON, nothing at all, or JSON of another shape.
 OTHER_SHAPE = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class NoAnswer(Exception):
-    """Nothing that settles the question; the next try may."""
+    """The registry has not answered the question. The next try may succeed."""
 
 
 class Refused(Exception):
-    """An answer that no further try changes, by its HTTP status."""
+    """The registry refuses the question with an HTTP status, and no further try changes that."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"HTTP {status}")
@@ -35,12 +35,12 @@ class Refused(Exception):
 
 
 def connected(urls: str, options: Mapping[str, str]) -> SchemaRegistryClient:
-    """A client that has a bound for each request, and leaves further tries to whoever asks."""
+    """Build a client with a bound for each request. Further tries are left to the caller."""
     return SchemaRegistryClient({"url": urls, "timeout": TIMEOUT_SECONDS, "max.retries": 0, **options})
 
 
 def answer(registry: SchemaRegistryClient, question: Question[T]) -> T | None:
-    """The answer; None where the registry itself says that there is no such thing."""
+    """Return the answer; None where the registry itself says that there is no such thing."""
     try:
         found = question(registry)
     except SchemaRegistryError as error:
@@ -56,7 +56,7 @@ def answer(registry: SchemaRegistryClient, question: Question[T]) -> T | None:
 
 
 def require_no(error: SchemaRegistryError) -> None:
-    """Lets pass what the registry itself says is not there; anything else is no answer, or a refusal."""
+    """Let an error pass that says there is no such thing. Raise NoAnswer or Refused for every other error."""
     status = error.http_status_code
     if status >= 500 or status in NOT_NOW:
         raise NoAnswer(f"HTTP {status}") from error

@@ -34,7 +34,7 @@ class Subject:
         return cls(Client.of(registry, patience_seconds), registry.subject)
 
     def version(self, number: int | None = None) -> Registered:
-        """That version, or the latest."""
+        """Return this version, or the latest."""
         found = self._client.ask(lambda registry: of_version(registry.get_version(self.name, number or "latest")))
         if found is None:
             which = f"no version {number} of subject" if number else "no subject"
@@ -45,13 +45,13 @@ class Subject:
         return found
 
     def schema(self, number: int) -> Registered | None:
-        """The schema with this id, whatever its subject; None where the registry knows that there is none."""
+        """Return the schema with this id, whatever its subject; None where the registry knows that there is none."""
         if number > GREATEST_ID:
             return None
         return self._client.ask(lambda registry: registered(number, registry.get_schema(number)))
 
     def has(self, number: int) -> bool:
-        """Whether a version of this subject has this id; a version that was deleted counts, its records are there."""
+        """True where a version of this subject has this id. A deleted version counts, because its records remain."""
         found = self._client.ask(lambda registry: registry.get_schema_versions(number, deleted=True)) or []
         return any(version.subject == self.name for version in found)
 
@@ -61,7 +61,7 @@ def of_version(found: Any) -> Registered:
 
 
 def registered(number: Any, schema: Any) -> Registered:
-    """A schema as Confluent's client gives it, which leaves out what an answer lacks."""
+    """Read a schema of Confluent's client, which leaves out what an answer lacks."""
     if not isinstance(number, int) or not isinstance(schema.schema_str, str):
         raise TypeError("an answer without a schema")
     return Registered(number, schema.schema_str, schema.schema_type or AVRO, bool(schema.references))

@@ -74,14 +74,14 @@ def with_wrong_dedup(classified: pa.Table, deduplicated: pa.Table) -> pa.Table:
 
 
 def totals(tallies: Mapping[TopicPartition, PartitionTally]) -> dict[str, int]:
-    """The dispositions of the whole batch."""
+    """Sum the dispositions of the whole batch."""
     return {each: sum(tally.dispositions[each] for tally in tallies.values()) for each in DISPOSITIONS}
 
 
 def check_plan(planned: Plan, committed: Offsets) -> None:
     """Check that a plan begins where the table ends, in each partition.
 
-    What it leaves out would never be read, or be read twice. Of a topic that is new to the table nothing is known.
+    Otherwise records would never be read, or be read twice. A topic that is new to the table may begin anywhere.
     """
     forgotten = set(committed) - set(planned.end)
     if forgotten:

@@ -72,8 +72,8 @@ def updated_rows(rows: pa.Table, changes: pa.Table, matches: pa.Table, schema: p
         name = field.name
         if name in spec.keys:
             return pc.if_else(inserts, news[name], olds[name])
-        if spec.sets(name):
+        if name in spec.sets:
             return news[name]
-        return pa.nulls(matches.num_rows, field.type) if spec.clears(name) else olds[name]
+        return pa.nulls(matches.num_rows, field.type) if name in spec.clears else olds[name]
 
     return pa.table([value(field) for field in schema], schema=schema)

@@ -10,7 +10,7 @@ CHANGE_TYPE = "_change_type"
 
 
 def feed_rows(rows: pa.Table, matches: pa.Table, updated: pa.Table) -> pa.Table:
-    """Inserts, deletes, and both images of updates, with the kind of each in CHANGE_TYPE.
+    """Return inserts, deletes, and both images of updates, with the kind of each in CHANGE_TYPE.
 
     `updated` are the rows of `updated_rows` for the matches that insert or update, in their order.
     """

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-# Types that are neither made of others nor compared by rules of their own, as a text with a collation is. By the
-# names that Spark and pipeline files give them.
+# The plain types, by the names that Spark and pipeline files give them. A text with a collation is not among them,
+# because it is compared by rules of its own.
 ARROW_TYPES = {
     "boolean": pa.bool_(),
     "tinyint": pa.int8(),
@@ -23,7 +23,7 @@ ARROW_TYPES = {
     "binary": pa.binary(),
 }
 DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-# By the name of each aggregate: its column and its function.
+# The column and the function of each aggregate, by its name.
 Aggregates = Mapping[str, tuple[str | list[str], str]]
 ROWS: tuple[list[str], str] = ([], "count_all")
 # Raised where a value has no form in Arrow, or in Python.
@@ -32,7 +32,7 @@ BITS = {pa.float32(): np.int32, pa.float64(): np.int64}
 
 
 def arrow_type(name: str) -> pa.DataType | None:
-    """Arrow's type for Spark's name of a plain type; None for every other type."""
+    """Return Arrow's type for Spark's name of a plain type; None for every other type."""
     decimal = DECIMAL.fullmatch(name)
     if decimal is not None:
         return pa.decimal128(int(decimal[1]), int(decimal[2]))
@@ -40,8 +40,10 @@ def arrow_type(name: str) -> pa.DataType | None:
 
 
 def sortable(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Map values to a form that compares as in Spark: both zeros are one number, and NaN equals itself and is greater
-    than every number. Nulls remain."""
+    """Map values to a form that compares as in Spark. Nulls remain.
+
+    Both zeros are one number, and NaN equals itself and is greater than every number.
+    """
     if column.type not in BITS:
         return column
     values = column.combine_chunks()

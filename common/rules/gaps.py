@@ -23,7 +23,7 @@ NO_OFFSETS = np.empty(0, dtype=np.int64)
 
 
 def missing(tallies: Mapping[TopicPartition, PartitionTally], planned: Plan) -> dict[TopicPartition, int]:
-    """How many planned offsets of a partition have no row; only partitions that lack any."""
+    """Count the planned offsets without a row, for each partition that has such offsets."""
     counts = {
         where: end - planned.start[where] - (tallies[where].rows if where in tallies else 0)
         for where, end in sorted(planned.end.items())
@@ -32,7 +32,7 @@ def missing(tallies: Mapping[TopicPartition, PartitionTally], planned: Plan) -> 
 
 
 def find_gaps(rows: pa.Table, ranges: Ranges) -> Gaps:
-    """The offsets of these ranges that no row has."""
+    """Find the offsets of these ranges that no row has."""
     numbers, partitions = partition_numbers(rows)
     offsets = record_field(rows, "offset")
     read = {

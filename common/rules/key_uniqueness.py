@@ -13,7 +13,7 @@ from common.model.offsets import TopicPartition
 from common.model.record import partition_numbers, record_field
 from common.rules.compare import ROWS, Aggregates, aggregate, sortable
 
-# Of the rows of a key. No column of an event has a name that begins like these.
+# The aggregates of the rows of a key. No column of an event has a name that begins like these.
 KEY_AGGREGATES: Aggregates = {
     "_rows": ROWS,
     "_first": ("_number", "min"),
@@ -26,7 +26,7 @@ KEY_AGGREGATES: Aggregates = {
 
 
 def first_ambiguous_key(rows: pa.Table, keys: Sequence[str], ordering: str | None) -> list[dict[str, Any]]:
-    """Find a key of which not exactly one row, the newest, is to be merged: the first such key, if there is one."""
+    """Find the first ambiguous key, if there is one: a key that has not exactly one row to merge, the newest."""
     competing = rows.filter(pc.is_in(rows[DISPOSITION], pa.array([MERGE, FOLDED])))
     numbers, partitions = partition_numbers(competing)
     groups = aggregate(key_columns(competing, keys, ordering, numbers), keys, KEY_AGGREGATES)
@@ -48,7 +48,7 @@ def first_ambiguous_key(rows: pa.Table, keys: Sequence[str], ordering: str | Non
 def key_columns(
     rows: pa.Table, keys: Sequence[str], ordering: str | None, partitions: pa.ChunkedArray
 ) -> dict[str, Any]:
-    """The columns that KEY_AGGREGATES are made of."""
+    """Return the columns that KEY_AGGREGATES are made of."""
     order = record_field(rows, "offset") if ordering is None else sortable(rows[ordering])
     is_merged = pc.equal(rows[DISPOSITION], MERGE)
     return {
@@ -62,7 +62,7 @@ def key_columns(
 
 
 def key_text(value: pa.Scalar) -> Any:
-    """A value for an error line. Times become text, because Python knows fewer years than Spark."""
+    """Return a value for an error line. Times become text, because Python knows fewer years than Spark."""
     return str(value.cast(pa.string())) if pa.types.is_temporal(value.type) else value.as_py()
 
 
@@ -77,7 +77,7 @@ def check_keys(ambiguous: Iterable[Mapping[str, Any]], keys: Sequence[str], orde
 
 
 def refuse_split(key: str, row: Mapping[str, Any], ordering: str | None) -> None:
-    """Offsets of two partitions do not order events: without an ordering column a key must live in one partition."""
+    """Refuse a key from two partitions without an ordering column, because their offsets do not order events."""
     if ordering is not None:
         return
     least, greatest = (TopicPartition(**row[name]) for name in ("_least", "_greatest"))
@@ -90,12 +90,12 @@ def refuse_split(key: str, row: Mapping[str, Any], ordering: str | None) -> None
 
 
 def both(one: TopicPartition, other: TopicPartition) -> str:
-    """Two partitions in words."""
+    """Name two partitions in words."""
     if one.topic == other.topic:
         return f"partitions {one.partition} and {other.partition}"
     return f"{one} and {other}"
 
 
 def key_of(row: Any, keys: Sequence[str]) -> str:
-    """A key in words: `id=1, part=a`."""
+    """Write a key in words: `id=1, part=a`."""
     return ", ".join(f"{name}={row[name]}" for name in keys)

@@ -10,7 +10,7 @@ from common.settings.secrets import reference
 
 
 def identifier(name: str) -> str:
-    """Names from a file end up in SQL: letters, digits and underscores only, and quoted all the same."""
+    """Refuse other characters than letters, digits and underscores, because names from a file end up in SQL."""
     if IDENTIFIER.fullmatch(name) is None:
         raise ValueError("a column is named with letters, digits and underscores")
     return name

@@ -42,7 +42,7 @@ def report_dir() -> Path:
 
 
 def fault() -> str | None:
-    """The fault point that a test has named."""
+    """Return the fault point that a test has named."""
     return os.environ.get("ALLUVIUM_FAULT")
 
 

@@ -1,4 +1,4 @@
-"""The section [source.kafka]: how a cluster lets a pipeline in."""
+"""The section [source.kafka]: access to the cluster."""
 
 from typing import Literal, Self
 
@@ -8,15 +8,15 @@ from common.settings.base import Secret, Section
 
 
 class Kafka(Section):
-    """How the cluster lets us in. Without this table: plain text, and nobody asks who we are."""
+    """Access to the cluster. Without this table the connection is plain text, and no user is named."""
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-    """Whether the brokers speak TLS, and whether they ask for a user.
+    """The protocol of the brokers: with `SSL` they speak TLS, with `SASL` they ask for a user.
 
     Example: security_protocol = "SASL_SSL"
     """
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
-    """How the password is proved. Needed with SASL.
+    """The mechanism by which the password is proved. Needed with SASL.
 
     Example: sasl_mechanism = "SCRAM-SHA-512"
     """
@@ -53,7 +53,7 @@ class Kafka(Section):
 
     @model_validator(mode="after")
     def settings_fit_the_protocol(self) -> Self:
-        """A setting without effect is a mistake: who names a password believes that it is asked for."""
+        """Refuse missing settings, and settings without effect: whoever sets a password expects that it is used."""
         given = {name for name in type(self).model_fields if getattr(self, name) is not None}
         sasl = {"sasl_mechanism", "sasl_username", "sasl_password"}
         fitting = {"security_protocol"}

@@ -103,6 +103,7 @@ def is_kind(text: str) -> bool:
     return True
 
 
+@cache
 def is_plain(text: str) -> bool:
     """True where a column of this kind holds one comparable value, and may be a key or order events."""
     kind = parse_kind(text)
@@ -116,7 +117,7 @@ def precision_and_scale(decimal: str) -> tuple[int, int]:
 
 
 def sql_type(text: str) -> str:
-    """Spark's type for a column of this kind."""
+    """Return Spark's type for a column of this kind."""
     return sql_type_of(parse_kind(text))
 
 

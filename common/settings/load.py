@@ -15,7 +15,7 @@ S = TypeVar("S", bound=Section)
 
 
 def read_pipeline(name: str) -> Pipeline:
-    """The pipeline called NAME, validated whole before Spark starts."""
+    """Read the pipeline called NAME, and validate it whole before Spark starts."""
     path = file_of(pipelines_dir(), "pipeline", name)
     return validated(Pipeline, {**read_toml(path), "name": name}, path)
 
@@ -45,7 +45,7 @@ def validated(model: type[S], content: dict[str, Any], path: Path) -> S:
 
 
 def first_problem(error: ValidationError, model: type[Section]) -> str:
-    """The first thing that is wrong, by its path in the file; for an unknown key also the nearest valid one."""
+    """Describe the first problem by its path in the file; for an unknown key also name the nearest valid one."""
     # A misspelt key is also a missing one: name the misspelling.
     problem = min(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in problem["loc"])

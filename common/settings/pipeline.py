@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Self
 
 from pydantic import model_validator
@@ -12,7 +13,7 @@ from common.settings.quality import Late, Quality
 from common.settings.source import Source
 from common.settings.target import POSITION, Target
 
-# What Delta skips files by with certainty: no NaN, no scale that a literal could miss.
+# The kinds by which Delta skips files with certainty: no NaN, no scale that a literal could miss.
 PRUNABLE = ("int", "bigint", "date", "timestamp", "string")
 
 
@@ -22,13 +23,13 @@ class Pipeline(Section):
     name: Column
     """The name of the file, without `.toml`. It does not stand in the file."""
     source: Source
-    """Where events come from, and their form."""
+    """The topic of the events, and their form."""
     target: Target
-    """The table that they settle in."""
+    """The table that events settle in."""
     quality: Quality = Quality()
-    """When an event is turned away."""
+    """The rules that events have to meet."""
     late: Late | None = None
-    """When an event is too old, or too far in the future."""
+    """The bounds for events that are too old, or too far in the future."""
 
     @model_validator(mode="after")
     def columns_exist(self) -> Self:
@@ -53,22 +54,22 @@ class Pipeline(Section):
         return self
 
     def __hash__(self) -> int:
-        """Equal pipelines have equal names: what is made of a pipeline can be kept for it."""
+        """Hash by the name, because equal pipelines have equal names. So results can be cached by pipeline."""
         return hash(self.name)
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The table's columns: the events' own, then the derived ones."""
         return [*self.source.columns, *self.target.derived]
 
-    @property
+    @cached_property
     def deletes(self) -> bool:
-        """Whether a record without a value deletes the row of its key."""
+        """True where a record without a value deletes the row of its key."""
         return self.source.null_value == "delete"
 
 
 def refuse_unclear_deletes(pipeline: Pipeline) -> None:
-    """All that a tombstone has is its message key and its place: they must be enough to find and to order the row."""
+    """Refuse deletes where a tombstone's message key and place are not enough to find and to order the row."""
     if not pipeline.deletes:
         return
     if pipeline.target.sequence != POSITION:
@@ -85,7 +86,7 @@ def refuse_unclear_deletes(pipeline: Pipeline) -> None:
 
 
 def refuse_nested(pipeline: Pipeline, named: Mapping[str, list[str]]) -> None:
-    """What finds, orders or divides rows is one plain value: of a nested one nobody could say which is greater."""
+    """Refuse nested columns where rows are found, ordered, partitioned or pruned, because that takes a plain value."""
     for part, names in named.items():
         for name in names:
             kind = pipeline.source.columns.get(name)
@@ -94,7 +95,7 @@ def refuse_nested(pipeline: Pipeline, named: Mapping[str, list[str]]) -> None:
 
 
 def refuse_unsound_pruning(pipeline: Pipeline) -> None:
-    """Where a key's row may have another value than the batch, the MERGE would not find it, and insert a second."""
+    """Refuse to prune by a column that may change for a key: the MERGE would miss its row, and insert a second."""
     target = pipeline.target
     for name in target.prune_by:
         if name not in {*target.keys, *target.immutable}:
@@ -107,7 +108,7 @@ def refuse_unsound_pruning(pipeline: Pipeline) -> None:
 
 
 def refuse_ambiguous(pipeline: Pipeline) -> None:
-    """Names that would mean two things: Spark ignores their case, and the engine has columns of its own."""
+    """Refuse names that would mean two things: Spark ignores their case, and the engine has columns of its own."""
     seen: set[str] = set()
     for name in pipeline.columns:
         if name.lower() in seen:

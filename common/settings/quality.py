@@ -8,25 +8,25 @@ from common.settings.base import Column, Duration, Section
 
 
 class Rule(Section):
-    """What every event must fulfil, as an SQL condition that the pipeline's owner writes on purpose."""
+    """A rule that every event has to meet, as an SQL condition."""
 
     name: Column
-    """What the rule is called: its records are quarantined as `RULE_NAME`.
+    """The name of the rule: records that break it are quarantined as `RULE_NAME`.
 
     Example: name = "plausible_weight"
     """
     check: str
-    """An SQL condition on the columns, derived ones too. Who does not fulfil it is quarantined.
+    """An SQL condition on the columns, derived ones too. An event for which it is false is quarantined.
 
     Example: check = "weight > 0"
     """
 
 
 class Quality(Section):
-    """When an event is turned away, and when so many are that the pipeline stops instead."""
+    """The rules that events have to meet, and the share of bad records at which the job stops."""
 
     rules: list[Rule] = Field(default_factory=list)
-    """What every event must fulfil."""
+    """The rules that every event has to meet."""
     max_bad_ratio: float = Field(default=1.0, ge=0, le=1)
     """The share of a batch that may be quarantined. Beyond it nothing is written and the job fails.
 
@@ -35,7 +35,7 @@ class Quality(Section):
 
 
 class Late(Section):
-    """Events too old or too far in the future, by an event column against the record's own timestamp."""
+    """Bounds for an event that is too old or too far in the future, by its own time against the record's timestamp."""
 
     column: Column
     """The column with the event's own time: a timestamp, a text that is one, or a number of seconds since 1970.
@@ -48,7 +48,8 @@ class Late(Section):
     Example: bound = "30d"
     """
     action: Literal["discard", "keep"] = "discard"
-    """What becomes of a late event, which is not merged: it is only counted, or kept in the table DELTA_DIR_late, too.
+    """The treatment of a late event, which is not merged: `discard` only counts it, `keep` also writes it to the table
+    DELTA_DIR_late.
 
     Example: action = "keep"
     """

@@ -1,4 +1,4 @@
-"""The section [source.registry]: where a pipeline's Avro schemas are."""
+"""The section [source.registry]: the registry of a pipeline's Avro schemas."""
 
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ from common.settings.base import Secret, Section
 
 
 def addresses(text: str) -> str:
-    """One address, or several with commas between them."""
+    """Read one address, or several with commas between them."""
     return ",".join(address(each.strip()) for each in text.split(","))
 
 
@@ -97,7 +97,7 @@ class Registry(Section):
 
     @model_validator(mode="after")
     def tls_has_an_effect(self) -> Self:
-        """A setting without effect is a mistake: who names an authority believes that it is asked for."""
+        """Refuse settings of TLS with http, where they have no effect: whoever sets them expects that they are used."""
         given = [name for name in ("ssl_ca", "ssl_certificate") if getattr(self, name) is not None]
         if given and "http:" in self.url:
             raise ValueError(f"{given[0]} has no effect with http")

@@ -9,12 +9,12 @@ from common.settings.kafka import Kafka
 from common.settings.kinds import JSON, VARIANT, parse_kind, sql_type
 from common.settings.registry import Registry
 
-# A length that Avro's bytes claim is believed up to here and no further: conf/*.conf tells the JVM.
+# The greatest length that Avro accepts for a text or for bytes: conf/*.conf sets it in the JVM.
 AVRO_BYTES = 16 * 1024 * 1024
 
 
 def kind(text: str) -> str:
-    """The kind in its one spelling, without spaces: common/settings/kinds.py."""
+    """Return the kind in its one spelling, without spaces: common/settings/kinds.py."""
     return str(parse_kind(text))
 
 
@@ -22,7 +22,7 @@ Kind = Annotated[str, AfterValidator(kind)]
 
 
 class Source(Section):
-    """Where events come from, and their form."""
+    """The topic of the events, and their form."""
 
     topic: str
     """The topic that the events are in. Jobs that merge are told the topic again, on their command line.
@@ -35,14 +35,14 @@ class Source(Section):
     Example: format = "avro"
     """
     columns: dict[Column, Kind] = Field(min_length=1)
-    """The columns that an event brings, with their [types](#types-of-columns). What an event has besides is ignored;
-    what it lacks is null.
+    """The columns that an event brings, with their [types](#types-of-columns). Other fields of an event are
+    ignored; a field that it lacks is null.
 
     Example: columns = { parcel_id = "string", posted_on = "date", weight = "decimal(10,2)", scanned_at = "timestamp" }
     """
     null_value: Literal["delete", "skip", "quarantine"] = "quarantine"
-    """What a record without a value means: `delete` the row of its message key, count it and `skip` it, or keep it in
-    `quarantine`.
+    """The meaning of a record without a value: `delete` deletes the row of its message key, `skip` only counts the
+    record, `quarantine` keeps it in quarantine.
 
     Example: null_value = "skip"
     """
@@ -52,14 +52,14 @@ class Source(Section):
     Example: max_records_per_batch = 50_000
     """
     max_record_bytes: int = Field(default=1_048_576, ge=1)
-    """A longer value is quarantined as `OVERSIZED`. With Avro it is 16777216 at most.
+    """The most bytes of a value; a longer one is quarantined as `OVERSIZED`. With Avro it is 16777216 at most.
 
     Example: max_record_bytes = 65_536
     """
     kafka: Kafka | None = None
-    """How the cluster lets us in."""
+    """Access to the cluster."""
     registry: Registry | None = None
-    """Where the Avro schemas are."""
+    """The registry of the Avro schemas."""
 
     @model_validator(mode="after")
     def settings_fit_the_format(self) -> Self:

@@ -1,5 +1,6 @@
 """The section [target]: the table that events settle in."""
 
+from functools import cached_property
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -14,7 +15,7 @@ TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 
 
 class SchemaChanges(Section):
-    """What to do where the table's columns are not those of this file; whatever else differs stops the job."""
+    """The policy for columns that differ between the table and this file. Every other difference stops the job."""
 
     added: Literal["apply", "stop"] = "apply"
     """A declared column that the table lacks: `apply` adds it before the first batch.
@@ -35,16 +36,16 @@ class SchemaChanges(Section):
 
 
 class Target(Section):
-    """The Delta table that events settle in: where it lies and what it is called, if the file says so, and its form."""
+    """The Delta table that events settle in: its path and its name, where they are given, and its form."""
 
     path: str | None = Field(default=None, min_length=1)
-    """Where the table lies, for commands that are not told: a folder, from the project's folder unless it begins with
-    `/`, or a URI.
+    """The place of the table, for commands that are given none: a folder, relative to the project's folder unless it
+    begins with `/`, or a URI.
 
     Example: path = "var/delta/parcels"
     """
     name: Column | None = None
-    """What the table is called in `submit/pyspark.sh`. By default, as its folder.
+    """The name of the table in `submit/pyspark.sh`. By default, the name of its folder.
 
     Example: name = "parcels"
     """
@@ -55,8 +56,8 @@ class Target(Section):
     Example: keys = ["parcel_id"]
     """
     sequence: Column = POSITION
-    """Which of two events of a key is newer: the one with the greater value in this column, or, by `position`, the
-    later one in the topic.
+    """The column that orders the events of a key: the greater value is newer. With `position`, the later one in the
+    topic is newer.
 
     Example: sequence = "scanned_at"
     """
@@ -92,14 +93,14 @@ class Target(Section):
     Example: properties = { "delta.checkpointInterval" = "50" }
     """
     schema_changes: SchemaChanges = SchemaChanges()
-    """What to do where the table's columns are not those of this file."""
+    """The policy for columns that differ between the table and this file."""
 
     @property
     def table_name(self) -> str | None:
-        """What the table is called where tables have names: as its folder, unless the file says otherwise."""
+        """The name of the table: the given one, or the name of its folder."""
         return self.name or (None if self.path is None else self.path.rstrip("/").rpartition("/")[2])
 
-    @property
+    @cached_property
     def ordering(self) -> str | None:
         """The column that orders the events of a key; None where their place in the topic does."""
         return None if self.sequence == POSITION else self.sequence

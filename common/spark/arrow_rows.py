@@ -1,6 +1,6 @@
 """Decide which rows the driver can collect as Arrow."""
 
-from collections.abc import Iterable
+from functools import cache
 
 from pyspark.errors import PySparkException
 from pyspark.sql import types as T
@@ -9,7 +9,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from common.rules.compare import arrow_type
 
 
-def can_collect(schema: T.StructType, compared: Iterable[str]) -> bool:
+# The rows of a pipeline have the same schema in each batch.
+@cache
+def can_collect(schema: T.StructType, compared: tuple[str, ...]) -> bool:
     """True where Arrow can hold such rows, and rules/ can compare these columns of them as Spark does."""
     if has_variant(schema):
         # Spark writes a VARIANT to Arrow, and does not read it back.

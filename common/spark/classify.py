@@ -6,13 +6,16 @@ from functools import cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from common.model.disposition import DISPOSITION, MESSAGE, REASON
 from common.settings.pipeline import Pipeline
 from common.spark.decode.canonical_keys import with_canonical_keys
 from common.spark.decode.decoder import Decoder
-from common.spark.validate.disposition import no_key, pipeline_rejections, with_disposition
-from common.spark.validate.rejection import REJECTION, Rejection, with_reason
+from common.spark.validate.disposition import disposition, no_key, pipeline_rejections
+from common.spark.validate.rejection import Rejection
 from common.spark.validate.tombstone import as_sent, of_events, of_tombstones, with_key_as_value
 from common.spark.validate.unfit import unfit_values
+
+REJECTION = "_rejection"
 
 
 def classify(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
@@ -28,8 +31,9 @@ def decode(records: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFram
 
 def validate(events: DataFrame, pipeline: Pipeline, decoder: Decoder) -> DataFrame:
     """Add a disposition, and a reason where a record could not be decoded or its event is refused."""
-    conditions = rejections(pipeline, decoder, derived_rejections(events, pipeline))
-    validated = with_reason(events, conditions).drop(REJECTION, *decoder.temporary_columns())
+    of_derived = derived_rejections(events, pipeline)
+    temporary, conditions = decoder.temporary_columns(), rejections(pipeline, decoder, of_derived)
+    validated = with_reason(events, conditions).drop(REJECTION, *temporary)
     return with_disposition(as_sent(validated) if pipeline.deletes else validated, pipeline)
 
 
@@ -48,6 +52,18 @@ def rejections(pipeline: Pipeline, decoder: Decoder, of_derived: Sequence[Reject
         return of_values
     of_keys = [*decoder.key_rejections(pipeline.target.keys), *no_key(pipeline)]
     return [*of_tombstones(of_keys), *of_events(of_values)]
+
+
+def with_reason(rows: DataFrame, rejections: Sequence[Rejection]) -> DataFrame:
+    """Add `_reason` and `_message` of the first rejection that applies, null where none does. `_rejection` has both."""
+    first = F.coalesce(*(each.where_it_applies for each in rejections)).cast("struct<code:string,message:string>")
+    parts = (F.col(f"{REJECTION}.code").alias(REASON), F.col(f"{REJECTION}.message").alias(MESSAGE))
+    return rows.select("*", first.alias(REJECTION), *parts)
+
+
+def with_disposition(validated: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Add `_disposition`, by each record alone. What is to be merged may still become folded (rules/deduplicate.py)."""
+    return validated.withColumn(DISPOSITION, disposition(pipeline))
 
 
 def with_derived(events: DataFrame, pipeline: Pipeline) -> DataFrame:

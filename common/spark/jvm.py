@@ -3,7 +3,7 @@
 A batch makes thousands of calls, and each is a message to the JVM. So these functions make as few as possible.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, cast
 
@@ -94,17 +94,6 @@ def java_message(error: Py4JJavaError) -> str:
     """Return the first line of a Java error's message."""
     cause = error.java_exception
     return str(cause.getMessage() or cause.toString()).splitlines()[0]
-
-
-def scala_object(spark: SparkSession, name: str) -> Any:
-    return getattr(java(spark, f"{name}$"), "MODULE$")
-
-
-def scala_seq(spark: SparkSession, items: Iterable[Any]) -> Any:
-    listed = java(spark, "java.util.ArrayList")()
-    for item in items:
-        listed.add(item)
-    return java(spark, "org.apache.spark.api.python.PythonUtils").toSeq(listed)
 
 
 def items_of(seq: Any) -> list[Any]:

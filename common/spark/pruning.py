@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from functools import cache, reduce
 from operator import and_, or_
 from typing import Any
 
@@ -58,19 +58,22 @@ def literal_of(value: Value, kind: str) -> Column:
     return F.expr(f"{value}L" if kind == "bigint" else str(value))
 
 
+# Both are the same in each batch of a pipeline.
+@cache
 def prune_types(schema: T.StructType, pipeline: Pipeline) -> ColumnTypes:
     """Return the prune columns with their types: those of `prune_by`, and keys that are not named there."""
     names = [*pipeline.target.prune_by, *undeclared_keys(schema, pipeline)]
     return tuple((name, schema[name].dataType.simpleString()) for name in names)
 
 
-def undeclared_keys(schema: T.StructType, pipeline: Pipeline) -> list[str]:
+@cache
+def undeclared_keys(schema: T.StructType, pipeline: Pipeline) -> tuple[str, ...]:
     """Return the keys to prune by although the pipeline does not name them.
 
     The row of a key has the key's value, so this is always sound where Delta can skip by the column's type.
     """
     keys = [key for key in pipeline.target.keys if key not in pipeline.target.prune_by]
-    return [key for key in keys if schema[key].dataType.simpleString() in PRUNABLE]
+    return tuple(key for key in keys if schema[key].dataType.simpleString() in PRUNABLE)
 
 
 def ranges_column(types: ColumnTypes, where: Column, undivided: Sequence[str] = ()) -> Column:

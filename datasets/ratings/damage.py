@@ -1,4 +1,4 @@
-"""What can happen to a message's bytes on their way."""
+"""Damage that can happen to a message's bytes on their way."""
 
 from typing import Literal, get_args
 
@@ -9,7 +9,7 @@ UNKNOWN_ID = (2**31 - 1).to_bytes(4)
 
 
 def damaged(value: bytes, damage: Damage) -> bytes:
-    """The value with another first byte, without most of its header, cut, with more behind it, or with another id."""
+    """Return the value with another first byte, with most of its header missing, cut, too long, or with another id."""
     changed = {
         "magic": b"\x01" + value[1:],
         "short": value[:3],

@@ -21,7 +21,7 @@ Kind = Literal["new", "update", "duplicate", "late", "broken"]
 
 @dataclass(frozen=True)
 class Shares:
-    """How much of a stream is what; the rest is new. A retry sends a duplicate, a second thought an update."""
+    """The shares of a stream by kind; the rest is new. A retry sends a duplicate, a second thought an update."""
 
     broken: float = 0.01
     late: float = 0.05
@@ -68,11 +68,11 @@ class Event:
         return self.rating.event_id
 
     def sent(self, value: bytes) -> bytes:
-        """What becomes of its bytes."""
+        """Return the bytes that are sent: the value, or the damaged value."""
         return value if self.damage is None else damaged(value, self.damage)
 
     def fields(self) -> dict[str, object]:
-        """As the version's schema has them."""
+        """Return the fields that the version's schema has."""
         rating = self.rating
         known = {**vars(rating), "film_id": rating.movie_id, "client": f"app/{self.version}"}
         return {str(each["name"]): known[str(each["name"])] for each in VERSIONS[self.version]}
@@ -92,7 +92,7 @@ class Lots:
         return int(self.lot(subject, position) * below)
 
     def event_id(self, position: int) -> str:
-        """Another one at another time: sent again later, the stream would give its events another rating_timestamp."""
+        """Return an id of its own for each `now`: at another time the same events have another rating_timestamp."""
         return self.identity(f"event at {self.now}", position)
 
     def identity(self, subject: str, number: int) -> str:
@@ -101,7 +101,7 @@ class Lots:
 
 
 def events(seed: int, count: int, now: int, shares: Shares | None = None) -> Iterator[Event]:
-    """`count` messages as they are sent around `now`, in seconds since 1970. An id keeps its rating_timestamp."""
+    """Yield `count` messages as they are sent around `now`, in seconds since 1970. An id keeps its rating_timestamp."""
     lots, shares = Lots(seed, count, now), shares or Shares()
     sent: list[Event] = []
     for position in range(count):
@@ -140,7 +140,7 @@ def _rating(lots: Lots, position: int, timestamp: int) -> tuple[Rating, int]:
 
 
 def _second_thought(lots: Lots, position: int, earlier: Event) -> Event:
-    """Another rating of the same event, perhaps by a newer or an older application."""
+    """Make another rating of the same event, perhaps by a newer or an older application."""
     rating, version = _rating(lots, position, earlier.rating.rating_timestamp)
     kept = replace(earlier.rating, rating=rating.rating, is_approved=rating.is_approved)
     return Event("update", kept, version)

@@ -1,4 +1,4 @@
-"""What a reader of all ratings in their order would write down: the table, in plain Python."""
+"""A model of the table in plain Python: the rows that a reader of all ratings, in their order, would write."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 class Model:
-    """Rows by event_id, and how many messages left none of their own."""
+    """Rows by event_id, and the number of messages that left no row of their own."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.rows: dict[str, Row] = {}

@@ -18,7 +18,7 @@ MOVIE = field("movie_id", "string", aliases=["film_id"])
 
 VERSIONS: Mapping[int, Sequence[Field]] = {
     1: (EVENT, USER, FILM, RATING, SECONDS_INT, CLIENT),
-    # Added, with a default: who knew nothing of approval has approved nothing.
+    # Added, with a default: an application without approvals has approved nothing.
     2: (EVENT, USER, FILM, RATING, APPROVED, SECONDS_INT, CLIENT),
     # Widened, before 2038.
     3: (EVENT, USER, FILM, RATING, APPROVED, SECONDS, CLIENT),
@@ -30,5 +30,5 @@ VERSIONS: Mapping[int, Sequence[Field]] = {
 
 
 def schema(version: int) -> str:
-    """As it is registered."""
+    """Return the schema as it is registered."""
     return json.dumps({"type": "record", "name": "Rating", "namespace": "movies", "fields": VERSIONS[version]})

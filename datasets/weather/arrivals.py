@@ -27,7 +27,7 @@ class Readings:
 
 
 def arrivals(seed: int, places: Sequence[Place], corrections: Corrections) -> Iterator[Readings]:
-    """All readings of the stream, in windows of arrival time: the memory needed does not grow with the stream."""
+    """Yield all readings of the stream in windows of arrival time, so that memory does not grow with the stream."""
     window = max(1, ROWS_AT_ONCE // len(places))
     # The last window stays open for what is late at the stream's end.
     edges = [*range(0, STREAM_HOURS, window), STREAM_HOURS + LONGEST_DELAY_HOURS + 1]

@@ -27,7 +27,7 @@ MOST_SPANS = 16
 
 
 def write_base(folder: Path, seed: int, places: Sequence[Place], extent: Extent) -> int:
-    """Write the base; returns the number of files."""
+    """Write the base, and return the number of files."""
     folder.mkdir()
     count = 0
     for span in _spans(extent.years):
@@ -61,6 +61,6 @@ def _year(seed: int, places: Sequence[Place], year: int) -> pa.Table:
 
 
 def _repeated(texts: np.ndarray[tuple[int, ...], np.dtype[np.str_]], times: int) -> pa.Array:
-    """The texts are converted once and referred to after that: they are what takes the time."""
+    """Repeat the texts. Each is converted once and then referred to, because the conversion takes the time."""
     references = np.tile(np.arange(len(texts), dtype=np.int32), times)
     return pa.DictionaryArray.from_arrays(references, pa.array(texts, pa.string())).dictionary_decode()

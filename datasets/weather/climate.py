@@ -18,7 +18,7 @@ WAVE_STRETCH = 0.1
 
 
 def temperatures(seed: int, places: Sequence[Place], hours: Integers) -> Integers:
-    """Tenths of a degree, one row a place; `hours`, shared or a row for each place, count from 2023-01-01T00:00 UTC."""
+    """Return tenths of a degree, one row a place. `hours` are shared or a row a place, from 2023-01-01T00:00 UTC on."""
     season = _season(places, hours)
     degrees = (
         _column(places, "mean")
@@ -30,20 +30,20 @@ def temperatures(seed: int, places: Sequence[Place], hours: Integers) -> Integer
 
 
 def _season(places: Sequence[Place], hours: Integers) -> Floats:
-    """1 on the warmest day of the year, -1 half a year later."""
+    """Return 1 for the warmest day of the year, and -1 for half a year later."""
     turned = hours / YEAR_HOURS - (_column(places, "warmest_day") - 1) * 24 / YEAR_HOURS
     return np.cos(2 * np.pi * turned)
 
 
 def _time_of_day(places: Sequence[Place], hours: Integers) -> Floats:
-    """1 in the afternoon by the sun, about -1 before dawn: the morning's rise is steeper than the evening's fall."""
+    """Return 1 for the afternoon by the sun, and about -1 before dawn. The rise is steeper than the evening's fall."""
     longitudes = np.array([[place.longitude] for place in places])
     turned = 2 * np.pi * (hours % 24 + longitudes / 15 - WARMEST_SOLAR_HOUR) / 24
     return (np.cos(turned) + 0.18 * np.cos(2 * turned + 0.9)) / 1.1
 
 
 def _weather(seed: int, places: Sequence[Place], hours: Integers) -> Floats:
-    """Of variance 1 and autocorrelated; a sum of waves needs no history, so any hour can be computed alone."""
+    """Return noise of variance 1, autocorrelated. A sum of waves needs no history: any hour can be computed alone."""
     ids = np.array([[place.location_id] for place in places])
     total = np.zeros(np.broadcast_shapes(ids.shape, hours.shape))
     for wave, (days, amplitude) in enumerate(zip(WAVE_DAYS, WAVE_AMPLITUDES, strict=True)):
@@ -58,6 +58,6 @@ def _between(places: Sequence[Place], winter: str, summer: str, season: Floats) 
 
 
 def _column(places: Sequence[Place], name: str) -> Floats:
-    """One number of each place's climate, shaped to meet a row of hours."""
+    """Return one number of each place's climate, shaped to meet a row of hours."""
     climates: list[Climate] = [place.climate for place in places]
     return np.array([[getattr(climate, name)] for climate in climates], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""A Delta table held against an expectation, with delta-rs: a reader that shares no code with what wrote it."""
+"""Compare a Delta table with an expectation, by delta-rs: a reader that shares no code with the writer."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from datasets.weather.expectation import UNKNOWN, Expectation, Kind
 
 @dataclass
 class Held:
-    """What the table holds for each key: how often, and the last value seen; besides, rows of no known key."""
+    """The rows of the table: for each key their number and the last value, and those of no known key."""
 
     count: npt.NDArray[np.int64]
     value: Floats
@@ -27,7 +27,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`right` of `expected` keys of each kind; `wrong` rows and keys, the first one described."""
+    """The `right` and the `expected` keys of each kind, and the number of `wrong` rows and keys."""
 
     rows: int
     right: dict[Kind, int]
@@ -37,7 +37,7 @@ class Comparison:
 
 
 def read_rows(delta_dir: str) -> Iterator[pa.Table]:
-    """The key and the value of every row, a batch at a time."""
+    """Yield the key and the value of every row, a batch at a time."""
     try:
         query = QueryBuilder().register("t", DeltaTable(delta_dir))
         found = query.execute("select latitude, longitude, time, temperature_2m from t")

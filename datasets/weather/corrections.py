@@ -1,4 +1,4 @@
-"""Second thoughts about hours already in the base: what a weather service sends after it has checked a reading."""
+"""Corrections of hours that are in the base already, as a weather service sends them after it has checked a reading."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Corrections:
 
 
 def corrections(seed: int, places: Sequence[Place], extent: Extent) -> Corrections:
-    """200 for each place, of 200 different hours: most in the last four weeks, some from all over the base."""
+    """Make 200 corrections for each place, of 200 different hours: most in the last four weeks, some from all years."""
     parts = [
         _of_some(seed, places[first : first + PLACES_AT_ONCE], first, extent)
         for first in range(0, len(places), PLACES_AT_ONCE)
@@ -59,7 +59,7 @@ def _recent_hours(seed: int, ids: Integers) -> Integers:
 
 
 def _scattered_hours(seed: int, ids: Integers, base_hours: int) -> Integers:
-    """One from each of equal stretches of what lies before the last weeks: from all years, and none twice."""
+    """Draw one hour from each of equal stretches before the last weeks: from all years, and none twice."""
     numbers = np.arange(SCATTERED_PER_PLACE)
     edges = -base_hours + (base_hours - RECENT_HOURS) * np.arange(SCATTERED_PER_PLACE + 1) // SCATTERED_PER_PLACE
     return edges[:-1] + integers(seed, "scattered corrections", np.diff(edges), ids, numbers)

@@ -1,4 +1,4 @@
-"""What a table must hold when base and stream are both in it: read from the dataset's files, not from its generator."""
+"""The rows that a table must have after base and stream, read from the dataset's files and not from its generator."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ UNKNOWN = -1
 
 
 class Kind(IntEnum):
-    """What happened to an hour on its way into the table."""
+    """The kinds of hours: as the base has them, corrected by the stream, or new in the stream."""
 
     UNTOUCHED = 0
     CORRECTED = 1
@@ -38,7 +38,7 @@ class Keys:
         return len(self.latitudes) * len(self.times)
 
     def cells(self, rows: pa.Table) -> Integers:
-        """The cell of each row, or UNKNOWN."""
+        """Return the cell of each row, or UNKNOWN."""
         place = self._places(rows["latitude"], rows["longitude"])
         time = _positions(rows["time"].cast(pa.string()), self.times)
         return np.where((place < 0) | (time < 0), UNKNOWN, place * len(self.times) + time)
@@ -67,7 +67,7 @@ class Expectation:
 
 
 def read_expectation(dataset: Path) -> Expectation:
-    """The base, overlaid by the stream, overlaid by the corrections."""
+    """Read the base, overlaid by the stream, overlaid by the corrections."""
     try:
         return _expectation(dataset)
     except (OSError, pa.ArrowInvalid, KeyError) as error:
@@ -106,7 +106,7 @@ def _keys(dataset: Path, base: pds.Dataset, stream: pa.Table) -> Keys:
 
 
 def _read_stream(streaming: Path) -> pa.Table:
-    """The readings with their coordinates in place of the location's id."""
+    """Read the readings, with coordinates in place of the location's id."""
     readings = _read_json(
         streaming / "weather.json", location_id=pa.int64(), time=pa.string(), temperature_2m=pa.float64()
     )
@@ -129,7 +129,7 @@ def _master(streaming: Path) -> pa.Table:
 
 
 def _read_json(path: Path, **columns: pa.DataType) -> pa.Table:
-    """Only these columns, of these types: inferred, a time would not stay a text."""
+    """Read only these columns, in these types, because an inferred time would not stay a text."""
     options = pj.ParseOptions(explicit_schema=pa.schema(columns), unexpected_field_behavior="ignore")
     return pj.read_json(path, parse_options=options)
 

@@ -1,4 +1,4 @@
-"""How much is made: which years and how many places a scale means, and where it ends."""
+"""The size of a dataset: the years and the number of places that a scale means, and the greatest scale."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -34,12 +34,12 @@ class Extent:
 
     @property
     def base_hours(self) -> int:
-        """Per place; the hours of the base are -base_hours … -1."""
+        """The number of base hours at each place; they are the hours -base_hours … -1."""
         return -year_start(self.first_year)
 
 
 def extent(scale: int, grow: Grow) -> Extent:
-    """Four years of six places, `scale` times: further back in time, or at more places."""
+    """Return four years of six places, `scale` times: further back in time, or at more places."""
     if scale < 1:
         raise UsageError(f"--scale {scale} is not a positive number", "1 is the size of the original data")
     if grow == "locations":
@@ -57,11 +57,11 @@ def extent(scale: int, grow: Grow) -> Extent:
 
 
 def year_start(year: int) -> int:
-    """The year's first hour, counted from the stream's."""
+    """Return the year's first hour, counted from the stream's first."""
     return int((np.datetime64(f"{year:04d}-01-01T00", "h") - STREAM_START).astype(np.int64))
 
 
 def clock_times(hours: Integers) -> npt.NDArray[np.str_]:
-    """YYYY-MM-DDTHH:MM, in UTC."""
+    """Write hours as YYYY-MM-DDTHH:MM, in UTC."""
     moments = STREAM_START + hours.astype("timedelta64[h]")
     return np.datetime_as_string(moments, unit="m")

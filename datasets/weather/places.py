@@ -9,7 +9,7 @@ from datasets.draws import uniform
 
 @dataclass(frozen=True, kw_only=True)
 class Climate:
-    """What makes a place's curve; temperatures in degrees Celsius, amplitudes are half of the range."""
+    """The numbers that make a place's curve: temperatures in degrees Celsius, amplitudes as half of the range."""
 
     mean: float
     annual: float
@@ -61,7 +61,7 @@ GRID_STRIDE = 111_247
 
 
 def places(count: int, seed: int) -> list[Place]:
-    """The six cities, then the grid; a longer list begins with the shorter one."""
+    """Return the six cities, then the grid; a longer list begins with the shorter one."""
     inland = uniform(seed, "continentality", np.arange(count - len(CITIES)))
     return [*CITIES, *(_on_grid(number, continentality) for number, continentality in enumerate(inland.tolist()))]
 
@@ -79,7 +79,7 @@ def _on_grid(number: int, continentality: float) -> Place:
 
 
 def _typical_climate(latitude: float, continentality: float) -> Climate:
-    """Further from the equator: colder, more seasonal; further inland (1) than by the sea (0): more extreme."""
+    """Return a climate: colder and more seasonal away from the equator, more extreme inland (1) than by the sea (0)."""
     distance = abs(latitude) / 90
     return Climate(
         mean=27 - 42 * distance**1.6,

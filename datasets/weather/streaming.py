@@ -16,7 +16,7 @@ Row = Mapping[str, object]
 
 
 def write_weather(path: Path, seed: int, places: Sequence[Place], corrections: Corrections) -> int:
-    """Write the stream in the order of arrival; returns the number of readings, corrections included."""
+    """Write the stream in the order of arrival, and return the number of readings, corrections included."""
     ids = np.array([place.location_id for place in places])
     count = 0
     with path.open("w") as file:
@@ -68,7 +68,7 @@ def write_corrections(path: Path, places: Sequence[Place], corrections: Correcti
 
 
 def _times(hours: Integers) -> list[str]:
-    """Many readings share an hour, and making its text is the slow part."""
+    """Write the hours as texts, each distinct one once, because making a text is the slow part."""
     distinct, positions = np.unique(hours, return_inverse=True)
     texts: list[str] = clock_times(distinct)[positions].tolist()
     return texts

@@ -15,7 +15,7 @@ UNPACKED = ROOT / "build" / "unpacked"
 
 
 def jar_paths(groups: list[str]) -> list[Path]:
-    """The exact files of the groups, so that a jar left over from an older lock is never loaded."""
+    """Return the exact files of the groups, so that a jar left over from an older lock is never loaded."""
     try:
         chosen = lock.selected(lock.read_lock(lock.LOCK.read_text()), groups)
     except lock.JarsError as error:
@@ -38,7 +38,7 @@ def _fetch(groups: list[str]) -> None:
 
 
 def unpacked(archive: Path, into: Path = UNPACKED) -> Path:
-    """The archive's content in a folder of its own; half an unpacking is never seen."""
+    """Unpack an archive into a folder of its own, which appears whole or not at all."""
     target = into / archive.name.removesuffix(".gz").removesuffix(".tar").removesuffix(".jar")
     if target.exists():
         return target

@@ -1,4 +1,4 @@
-"""A broker seen from outside: whether it answers, and its topics."""
+"""A broker as its clients see it: its answers and its topics."""
 
 import socket
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ BOUND_S = 15.0
 
 
 def answers(address: str) -> bool:
-    """Whether it serves metadata and knows a controller."""
+    """True where the broker serves metadata and knows a controller."""
     if not _accepts_connections(address):
         return False  # so that librdkafka has no refused connection to back off from
     client = _client(address)
@@ -29,7 +29,7 @@ def answers(address: str) -> bool:
 def create_topic(
     address: str, topic: str, *, partitions: int | None, config: Mapping[str, str], if_not_exists: bool
 ) -> bool:
-    """False when it was there already and that was allowed."""
+    """Create a topic; False where it exists already and `if_not_exists` allows that."""
     wanted = NewTopic(topic, num_partitions=partitions or -1, replication_factor=-1, config=dict(config))
     client = _client(address)
     try:
@@ -52,7 +52,7 @@ def delete_topic(address: str, topic: str) -> None:
 
 
 def topics(address: str) -> dict[str, int]:
-    """Names and numbers of partitions; the broker's own topics (`__…`) are left out."""
+    """Return names and numbers of partitions, without the broker's own topics (`__…`)."""
     try:
         found = _client(address).list_topics(timeout=BOUND_S).topics
     except KafkaException as exception:
@@ -61,7 +61,7 @@ def topics(address: str) -> dict[str, int]:
 
 
 def _await_topic(address: str, topic: str, *, there: bool) -> None:
-    """The controller's yes comes before the broker's own metadata show it."""
+    """Wait until the broker's own metadata show the change, because the controller confirms it before that."""
     if not await_true(lambda: (topic in topics(address)) == there, BOUND_S):
         state = "appear" if there else "disappear"
         raise BrokerUnreachable(f"topic {topic} did not {state} within {BOUND_S:.0f} s", "look at the broker's log")
@@ -84,7 +84,7 @@ def _translated(exception: KafkaException, address: str, topic: str) -> UsageErr
 
 
 def _client(address: str) -> AdminClient:
-    """To be kept in a variable: its requests are given up when it is collected, before their answers come."""
+    """Build a client. Keep it in a variable: one that is garbage-collected gives up its requests before the answers."""
     return AdminClient({"bootstrap.servers": address, "log_level": 0, "socket.timeout.ms": int(BOUND_S * 1000)})
 
 

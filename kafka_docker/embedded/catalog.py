@@ -32,5 +32,5 @@ def service(name: str, home: Path, port: int | None = None) -> AnyService:
 
 
 def in_order(chosen: Iterable[str]) -> list[str]:
-    """services.toml names a service after those that it needs."""
+    """Sort the services as in services.toml, which names a service after those that it needs."""
     return sorted(set(chosen), key=names().index)

@@ -1,4 +1,4 @@
-"""What can go wrong with a service.
+"""Errors of the services.
 
 AlluviumError                1
 └── ServiceError

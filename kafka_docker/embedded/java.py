@@ -10,7 +10,7 @@ from kafka_docker.embedded.errors import JavaMissing
 
 
 def java() -> str:
-    """The same choice as Spark's: JAVA_HOME before the PATH."""
+    """Find Java by the same choice as Spark: JAVA_HOME before the PATH."""
     home = os.environ.get("JAVA_HOME")
     candidate = str(Path(home) / "bin" / "java") if home else "java"
     found = shutil.which(candidate)
@@ -20,7 +20,7 @@ def java() -> str:
 
 
 def jvm(heap: str, properties: Mapping[str, settings.Value]) -> list[str]:
-    """The beginning of a command line; what is to run follows."""
+    """Return the beginning of a command line; what is to run follows."""
     return [
         java(),
         f"-Xmx{heap}",
@@ -39,7 +39,7 @@ def write_properties(path: Path, properties: Mapping[str, settings.Value]) -> Pa
 
 
 def write_log4j2(path: Path, levels: Mapping[str, str]) -> Path:
-    """To the console, which is the process's log file."""
+    """Write a configuration that logs to the console, which is the process's log file."""
     properties: dict[str, settings.Value] = {
         "status": "error",
         "appender.console.type": "Console",
@@ -61,7 +61,7 @@ def _text(value: settings.Value) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Java takes a backslash for an escape, and the bytes of a properties file for Latin-1."""
+    """Escape a value: Java takes a backslash for an escape, and the bytes of a properties file for Latin-1."""
     units = text.replace("\\", "\\\\").encode("utf-16-be")
     codes = (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
     return "".join(chr(code) if code < 128 else f"\\u{code:04x}" for code in codes)

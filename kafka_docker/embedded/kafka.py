@@ -27,7 +27,7 @@ class Kafka(Service[JvmDefinition]):
         listeners: Mapping[str, int] | None = None,
         properties: Mapping[str, Value] | None = None,
     ) -> None:
-        """`listeners` are further ones, protocol and port; `properties` stand over the contract's."""
+        """Take further `listeners`, by protocol and port, and `properties` that replace those of services.toml."""
         super().__init__(settings.definition(JvmDefinition, "kafka"), home, port, ports)
         self._listeners = dict(listeners or {})
         self._further = dict(properties or {})
@@ -82,5 +82,5 @@ class Kafka(Service[JvmDefinition]):
 
 
 def _cluster_id() -> str:
-    """As StorageTool's random-uuid, without starting Java for it."""
+    """Make an id like StorageTool's random-uuid, without starting Java for it."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")

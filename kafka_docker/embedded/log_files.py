@@ -1,4 +1,4 @@
-"""Reading the services' logs: the end, what follows, and the line that explains a failure."""
+"""Read the services' logs: the end, what follows, and the line that explains a failure."""
 
 import os
 import re
@@ -18,7 +18,7 @@ def last_lines(path: Path, count: int) -> list[str]:
 
 
 def telling_line(path: Path) -> str:
-    """The last line that speaks of a failure, else the last one at all."""
+    """Return the last line that speaks of a failure, else the last one at all."""
     if not path.exists():
         return ""
     lines = [line.strip() for line in last_lines(path, 200) if line.strip() and not FRAME.match(line)]
@@ -27,7 +27,7 @@ def telling_line(path: Path) -> str:
 
 
 def follow(paths: Sequence[Path]) -> Generator[str, None, None]:
-    """New lines as they come, across restarts of the service, until the reader stops asking."""
+    """Yield new lines as they come, across restarts of the service, until the reader stops asking."""
     tails = [_Tail(path) for path in paths]
     try:
         while True:

@@ -20,7 +20,7 @@ def free_port() -> int:
 
 
 def chosen(definition: settings.Definition, port: int | None, further: Mapping[str, int]) -> dict[str, int]:
-    """Argument, environment, file. A service moved from its usual port has its further ports moved too."""
+    """Choose ports by argument, environment or file. A service on another port than usual gets other further ports."""
     main = port or settings.port_from_environment(definition.name) or definition.port
     moved = main != definition.port
     return {MAIN: main} | {

@@ -55,7 +55,7 @@ class Postgres(Service[PostgresDefinition]):
         return self.password_file.read_text()
 
     def run(self, statements: Query, database: str | None = None, timeout_s: float = 60) -> list[Row]:
-        """The rows of all statements, run as the owner, in the service's database unless told otherwise."""
+        """Run all statements as the owner, in the service's database unless another is named, and return their rows."""
         with self._connected(database or self.database, timeout_s) as connection, _cut_after(connection, timeout_s):
             results = connection.execute(statements).results()
             return [row for each in results if each.description for row in each]
@@ -69,8 +69,8 @@ class Postgres(Service[PostgresDefinition]):
             dbname=database,
             connect_timeout=int(timeout_s),
             autocommit=True,
-            # Said here, so that no variable of the environment says otherwise: plain text does on loopback, and a
-            # stranger on the port does not get the password.
+            # Set here, so that no environment variable changes it: plain text is enough on loopback, and another
+            # server on the port does not get the password.
             sslmode="disable",
             gssencmode="disable",
             require_auth="scram-sha-256",
@@ -119,7 +119,7 @@ class Postgres(Service[PostgresDefinition]):
         }
 
     def _keep_password(self) -> None:
-        """Chosen once: the server stores it when its data are made."""
+        """Choose the password once, because the server stores it when its data are made."""
         if not self.password_file.exists():
             self.password_file.touch(mode=0o600)
             self.password_file.write_text(settings.postgres_password_from_environment() or secrets.token_urlsafe(18))
@@ -130,7 +130,7 @@ class Postgres(Service[PostgresDefinition]):
         return artifacts.unpacked(archive, into) / "bin"
 
     def _initialise(self, binaries: Path) -> None:
-        """Into a folder beside the final one, so that an interrupted initdb is not taken for a database."""
+        """Run initdb in a folder beside the final one, so that an interrupted one is not taken for a database."""
         self.folder.chmod(0o711)
         place = residence.reachable_folder(self.folder, self._account)
         partial = place / "data.partial"
@@ -170,7 +170,7 @@ class Postgres(Service[PostgresDefinition]):
 
 @contextmanager
 def _cut_after(connection: psycopg.Connection[Row], seconds: float) -> Iterator[None]:
-    """Cuts the connection when the time is over: psycopg bounds the log-in only, and a paused server says nothing."""
+    """Cut the connection when the time is over: psycopg bounds the log-in only, and a paused server says nothing."""
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
         timer = threading.Timer(seconds, _cut, [line])
         timer.start()

@@ -20,20 +20,20 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 @dataclass(frozen=True)
 class Account:
-    """Who runs a process; by default whoever we are."""
+    """The account that runs a process; by default our own."""
 
     uid: int | None = None
     gid: int | None = None
 
     @property
     def groups(self) -> list[int] | None:
-        """None keeps our own further groups, which another account must not have."""
+        """The further groups; None keeps our own, which another account must not have."""
         return None if self.uid is None else []
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What to start."""
+    """A command to start, with its environment and its account."""
 
     argv: list[str]
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -50,12 +50,12 @@ class Process:
 
     @property
     def launched(self) -> bool:
-        """Whether it was started and not yet stopped; it may have ended by itself."""
+        """True where the process was started and not yet stopped; it may have ended by itself."""
         return self._pid_file.exists()
 
     @property
     def pid(self) -> int | None:
-        """The process we started, or None when it has ended, even if its number now belongs to another."""
+        """The pid of the process that we started; None where it has ended, even if another has its number now."""
         process = self._process()
         return None if process is None else int(process.pid)
 
@@ -79,7 +79,7 @@ class Process:
         self._record(child.pid)
 
     def stop(self, stop_signal: signal.Signals, timeout_s: float) -> bool:
-        """Ask, wait, then insist; its children are ended with it. False when there was nothing to stop."""
+        """Send the signal, wait, and kill what is left, children included. False where there was nothing to stop."""
         process = self._process()
         if process is not None:
             family = process_table.family(process)
@@ -92,7 +92,7 @@ class Process:
         return process is not None
 
     def kill(self) -> None:
-        """As a power cut would: everything at once, nothing asked."""
+        """Kill everything at once, as a power cut would."""
         process = self._process()
         if process is not None:
             _kill(process_table.family(process))
@@ -152,7 +152,7 @@ def _kill(family: Sequence[psutil.Process]) -> None:
 
 
 def _send(family: Sequence[psutil.Process], which: signal.Signals) -> None:
-    """psutil looks before each signal whether the number still belongs to the same process."""
+    """Send a signal. psutil checks before each one that the number still belongs to the same process."""
     for process in family:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(which)

@@ -11,7 +11,7 @@ ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
 def living(pid: int) -> psutil.Process | None:
-    """The process of this number; None when it has ended."""
+    """Return the process of this number; None where it has ended."""
     try:
         process = psutil.Process(pid)
     except psutil.Error:
@@ -20,7 +20,7 @@ def living(pid: int) -> psutil.Process | None:
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether it has not ended, and its number belongs to no other; a zombie has ended."""
+    """True where the process has not ended, and its number belongs to no other. A zombie has ended."""
     try:
         return process.is_running() and (process.status() not in ENDED or _has_other_threads(process))
     except psutil.Error:
@@ -28,9 +28,9 @@ def lives(process: psutil.Process) -> bool:
 
 
 def identity(process: psutil.Process) -> str | None:
-    """Tells a process from a later one with the same number, also in a later command; None when it has just ended.
+    """Return a text that tells a process from a later one with the same number; None where it has just ended.
 
-    On Linux it stays the same when the clock is set: the ticks from the machine's start to the process's.
+    On Linux it stays the same when the clock is set: it counts the ticks from the machine's start to the process's.
     """
     try:
         created = process.create_time()
@@ -43,7 +43,7 @@ def identity(process: psutil.Process) -> str | None:
 
 
 def family(process: psutil.Process) -> list[psutil.Process]:
-    """The process, its children, their children and so on, parents first."""
+    """Return the process, its children, their children and so on, parents first."""
     try:
         return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
@@ -51,5 +51,5 @@ def family(process: psutil.Process) -> list[psutil.Process]:
 
 
 def _has_other_threads(process: psutil.Process) -> bool:
-    """A process whose first thread has ended holds its ports until the last one has."""
+    """True where a process has further threads: it holds its ports until the last thread has ended."""
     return bool(process.num_threads() > 1)

@@ -1,4 +1,4 @@
-"""Where a server may live that must not run as root: a folder that the other account can reach."""
+"""Find a folder for a server that must not run as root: one that the server's account can reach."""
 
 import hashlib
 import os
@@ -10,12 +10,12 @@ from pathlib import Path
 from kafka_docker.embedded.errors import FolderUnusable, ServiceError
 from kafka_docker.embedded.process import Account
 
-# Survives a restart of the machine, unlike /tmp, and everybody can reach it.
+# Everybody can reach this folder, and unlike /tmp it survives a restart of the machine.
 SHARED = Path("/var/tmp")  # noqa: S108
 
 
 def account_instead_of_root(name: str) -> Account:
-    """Who is not root can stay who he is."""
+    """Return our own account, or the named one where we are root."""
     if os.geteuid() != 0:
         return Account()
     try:
@@ -28,7 +28,7 @@ def account_instead_of_root(name: str) -> Account:
 
 
 def reachable_folder(folder: Path, account: Account) -> Path:
-    """The folder itself if the account can enter it, else one elsewhere that belongs to this folder alone.
+    """Return the folder itself if the account can enter it, else one elsewhere that belongs to this folder alone.
 
     Below /root, and in any other private folder, only root gets through.
     """
@@ -45,7 +45,7 @@ def hand_over(path: Path, account: Account) -> None:
 
 
 def _can_enter(folder: Path, account: Account) -> bool:
-    # Asked of the system itself rather than worked out from modes: access lists and mounts have a say too.
+    # The system itself is asked, because access lists and mounts count besides the modes.
     script = 'cd -- "$1"'
     asked = subprocess.run(
         ["/bin/sh", "-c", script, "sh", str(folder)],
@@ -60,7 +60,7 @@ def _can_enter(folder: Path, account: Account) -> bool:
 
 
 def _own_folder(path: Path) -> Path:
-    """In a folder that anybody may write to, one of that name may be a trap."""
+    """Make a folder that is ours. Refuse one that somebody else made, because anybody may write to the folder above."""
     path.mkdir(mode=0o711, exist_ok=True)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:

@@ -1,4 +1,4 @@
-"""What all services share: start and be ready, stop, survive the command that started them."""
+"""The base of all services: start and be ready, stop, survive the command that started them."""
 
 import fcntl
 import json
@@ -41,7 +41,7 @@ class Service(ABC, Generic[D]):
         self._asked_port = port
         self.ports = self._running_ports() or ports.chosen(definition, port, further or {})
 
-    # What a service says about itself.
+    # The parts that each service defines.
 
     def process_names(self) -> list[str]:
         return [self.name]
@@ -52,16 +52,16 @@ class Service(ABC, Generic[D]):
 
     @abstractmethod
     def answers(self) -> bool:
-        """Whether the service truly answers, in its own protocol."""
+        """True where the service truly answers, in its own protocol."""
 
     def admits_next(self, process: Process) -> bool:  # noqa: ARG002  for those with more than one process
-        """Whether, after this process, the next one can be started."""
+        """True where the next process can be started after this one."""
         return True
 
     def settle(self) -> None:
-        """What is left to do once it answers."""
+        """Do what is left to do once the service answers."""
 
-    # What can be done with it.
+    # The commands.
 
     @property
     def port(self) -> int:
@@ -73,11 +73,11 @@ class Service(ABC, Generic[D]):
 
     @property
     def running(self) -> bool:
-        """Whether any process of it lives."""
+        """True where any process of the service lives."""
         return any(process.pid is not None for process in self.processes)
 
     def start(self, progress: Progress = silently) -> bool:
-        """Return once it is ready; False when it was running already."""
+        """Start the service and wait until it is ready; False where it was running already."""
         if not self.running:
             # Before anything is written: a refusal leaves nothing behind.
             ports.require_free(self.name, self.ports)
@@ -94,14 +94,14 @@ class Service(ABC, Generic[D]):
         return True
 
     def stop(self) -> bool:
-        """End gracefully, with a bound; False when it was not running."""
+        """Stop the service gracefully, within a bound; False where it was not running."""
         if not self.folder.exists():
             return False
         with self._alone():
             return self._end_processes()
 
     def kill(self) -> None:
-        """End at once, as a crash would."""
+        """Kill all processes at once, as a crash would."""
         for process in self.processes:
             process.kill()
 
@@ -115,24 +115,24 @@ class Service(ABC, Generic[D]):
             process.resume()
 
     def remove(self) -> None:
-        """Stop it and delete everything it has ever written."""
+        """Stop the service, and delete everything that it has ever written."""
         self.stop()
         for folder in [*self.folders_elsewhere(), self.folder]:
             shutil.rmtree(folder, ignore_errors=True)
 
     def folders_elsewhere(self) -> list[Path]:
-        """Folders outside its own that `remove` has to delete too."""
+        """Return folders outside the service's own that `remove` has to delete too."""
         return []
 
     def require_running(self) -> None:
         if not self.running:
             raise NotRunning(f"{self.name} is not running", f"start it: {services('start', self.name)}")
 
-    # How.
+    # The steps of the commands.
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One command at a time works on a service; the lock ends with the command, however that ends."""
+        """Lock the service for one command. The lock ends with the command, however that ends."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / "lock").open("w")
@@ -179,7 +179,7 @@ class Service(ABC, Generic[D]):
         bound, announced = self.definition.ready_timeout_s, 0.0
         for waited in tries(bound, pause=0.1):
             answered = condition()
-            # Who answered must be ours, not somebody who took the port in the meantime.
+            # The answer must come from our process, and not from one that took the port meanwhile.
             self._require_alive()
             if answered:
                 return

@@ -16,7 +16,7 @@ Value = str | int | bool
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """What every service has."""
+    """The settings that every service has."""
 
     name: str
     port: int
@@ -45,14 +45,14 @@ class ConnectDefinition(JvmDefinition):
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryDefinition(JvmDefinition):
-    """The schema registry: where Confluent's API begins."""
+    """The schema registry, with the path at which Confluent's API begins."""
 
     api: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparkDefinition(JvmDefinition):
-    """A standalone cluster: what each worker offers."""
+    """A standalone cluster, with the cores and the memory of each worker."""
 
     worker_cores: int
     worker_memory: str
@@ -60,7 +60,7 @@ class SparkDefinition(JvmDefinition):
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresDefinition(Definition):
-    """One database server: its owner, its database, and who runs it when we are root."""
+    """One database server: its owner, its database, and the account that runs it when we are root."""
 
     user: str
     database: str
@@ -88,7 +88,7 @@ def service_names() -> list[str]:
 
 
 def definition(kind: type[D], name: str) -> D:
-    """The service's table over its template's; a missing or an unknown key is an error."""
+    """Read the service's table over its template's; a missing or an unknown key is an error."""
     own = dict(contract()["services"][name])
     template = own.pop("template", None)
     inherited = contract()["templates"][template] if template else {}
@@ -101,12 +101,12 @@ def definition(kind: type[D], name: str) -> D:
 
 
 def services_dir() -> Path:
-    """Where data, pid files, logs and generated configuration live."""
+    """Return the folder of data, pid files, logs and generated configuration."""
     return Path(os.environ.get("ALLUVIUM_SERVICES_DIR") or ROOT / "var" / "services").absolute()
 
 
 def port_from_environment(service: str, key: str = "") -> int | None:
-    """ALLUVIUM_KAFKA_PORT for the service's own port, ALLUVIUM_KAFKA_CONTROLLER_PORT for a further one."""
+    """Read ALLUVIUM_KAFKA_PORT for the service's own port, ALLUVIUM_KAFKA_CONTROLLER_PORT for a further one."""
     variable = "_".join(filter(None, ["alluvium", service, key, "port"])).upper().replace("-", "_")
     text = os.environ.get(variable)
     if not text:

@@ -2,6 +2,7 @@
 
     make bench                 everything: hours on 2 cores; an interrupted run goes on with the first missing cell
     make bench QUICK=1         small tables and few rounds, minutes: for every commit
+    make bench-growth          ours and the append on tables of every size in turn: 25 minutes once these are there
 
 What was promised is printed beside what was measured; a missed figure fails the command only with --strict.
 """
@@ -29,13 +30,26 @@ from kafka_docker.embedded.ports import free_port
 from submit.jars import LOCK, read_lock
 from submit.package import zipped
 from tests.bench.catch_up import BASE, catch_up
-from tests.bench.cells import ALL, Base, Cell, full_cells, quick_cells, seconds_of, selected
+from tests.bench.cells import (
+    ALL,
+    FEED,
+    Base,
+    Cell,
+    Growth,
+    full_cells,
+    full_growths,
+    quick_cells,
+    quick_growths,
+    seconds_of,
+    selected,
+    selected_growths,
+)
 from tests.bench.data import BYTES_A_SCALE, Bases, has_room
 from tests.bench.heap import Heap
 from tests.bench.memory import merge_with_small_heap
 from tests.bench.report import print_targets, write_report
 from tests.bench.results import Kept, Machine, Result
-from tests.bench.rounds import Plays, Stage, play
+from tests.bench.rounds import Plays, Stage, play, play_in_turn
 from tests.bench.session import start_spark
 from tests.support.broker import Broker
 from tests.support.commands import ROOT
@@ -110,6 +124,25 @@ def with_room(cells: Sequence[Cell], result: Result) -> list[Cell]:
     return found
 
 
+def growths_with_room(growths: Sequence[Growth], result: Result) -> list[Growth]:
+    return [replace(each, bases=[cell.base for cell in with_room(each.cells, result)]) for each in growths]
+
+
+def is_measured(growth: Growth, result: Result) -> bool:
+    return all(cell.name in result.growth for cell in growth.cells)
+
+
+def measure_growths(stage: Stage, growths: Sequence[Growth], kept: Kept, plays: Plays) -> None:
+    """A growth is kept as a whole: half of its rounds would have no partners."""
+    for growth in growths:
+        sizes = ", ".join(base.size for base in growth.bases)
+        tell(f"{growth.name}: {sizes} in turn; about {seconds_of(growth.cells, plays.total) / 60:.0f} minutes")
+        began = monotonic()
+        kept.result.growth |= {each.name: each for each in play_in_turn(growth.cells, stage, plays)}
+        kept.keep()
+        tell(f"  took {(monotonic() - began) / 60:.1f} minutes")
+
+
 def measure(stage: Stage, missing: Sequence[Cell], kept: Kept, plays: Plays) -> None:
     for number, cell in enumerate(missing):
         left = seconds_of(missing[number:], plays.total)
@@ -143,12 +176,20 @@ def largest(cells: Sequence[Cell]) -> Base:
 @click.command()
 @click.option("--quick", is_flag=True, help="Small tables, few rounds: minutes.")
 @click.option("--only", multiple=True, help="Cells whose name contains this, nothing besides; as often as needed.")
-@click.option("--contender", "contenders", multiple=True, type=click.Choice(ALL), help="Only these.")
+@click.option("--growth", "only_growth", is_flag=True, help="Only the growths, to docs/bench/growth.")
+@click.option("--contender", "contenders", multiple=True, type=click.Choice((*ALL, FEED)), help="Only these.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Counted rounds instead of 15, or 3 with --quick.")
 @click.option("--so-far", is_flag=True, help="Measure nothing: write what an interrupted run has measured.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a figure misses.")
 def main(
-    *, quick: bool, only: tuple[str, ...], contenders: tuple[str, ...], rounds: int | None, so_far: bool, strict: bool
+    *,
+    quick: bool,
+    only: tuple[str, ...],
+    only_growth: bool,
+    contenders: tuple[str, ...],
+    rounds: int | None,
+    so_far: bool,
+    strict: bool,
 ) -> None:
     """Measure every contender, and write tables and plots: to docs/bench, or to var/bench/quick with --quick."""
     VAR.mkdir(parents=True, exist_ok=True)
@@ -156,24 +197,31 @@ def main(
     plays = Plays(rounds or plays.rounds, plays.warm_ups, plays.seed)
     is_partial = bool(only or contenders)
     result = new_result(plays, quick=quick)
-    cells = with_room(selected(quick_cells() if quick else full_cells(), only, contenders), result)
+    growths = growths_with_room(
+        selected_growths(quick_growths() if quick else full_growths(), only, contenders), result
+    )
+    named = [] if only_growth else selected(quick_cells() if quick else full_cells(), only, contenders)
+    cells = with_room(named, result)
     kind = "part" if is_partial else "quick" if quick else "full"
-    kept = Kept(VAR / f"{kind}.json", result, anew=is_partial)
+    kept = Kept(VAR / f"{kind}{'-growth' if only_growth else ''}.json", result, anew=is_partial)
     missing = [cell for cell in cells if cell.name not in kept.result.cells]
+    missing_growths = [growth for growth in growths if not is_measured(growth, kept.result)]
     tell(f"{len(kept.result.cells)} of {len(cells)} cells were measured before")
     if so_far:
-        kept.result.left_out += [f"{cell.name}, because the run was interrupted" for cell in missing]
+        unmeasured = [*missing, *missing_growths]
+        kept.result.left_out += [f"{each.name}, because the run was interrupted" for each in unmeasured]
     else:
         with set_up(VAR) as stage:
             kept.result.java = str(cast("Any", stage.spark._jvm).java.lang.System.getProperty("java.version"))
-            if not is_partial:
+            measure_growths(stage, missing_growths, kept, plays)
+            if not (is_partial or only_growth):
                 measure_catch_up(stage, kept, plays, quick=quick)
             at = 1 + max((number for number, cell in enumerate(missing) if cell.base == largest(cells)), default=-1)
             measure(stage, missing[:at], kept, plays)
-            if not is_partial:
+            if not (is_partial or only_growth):
                 measure_memory(stage, largest(cells), kept, plays)
             measure(stage, missing[at:], kept, plays)
-    folder = VAR / kind if quick or is_partial else DOCS
+    folder = (VAR / kind if quick or is_partial else DOCS) / ("growth" if only_growth else "")
     write_report(folder, kept.result)
     missed = print_targets(kept.result)
     tell(f"tables and plots are in {folder.relative_to(ROOT)}")

@@ -23,11 +23,11 @@ from common.model.record import RECORD
 from common.registry.client import Client
 from common.registry.subject import Registered, Subject
 from common.settings.load import read_pipeline
+from common.spark.classify import REJECTION, with_reason
 from common.spark.decode.avro import AvroDecoder
 from common.spark.decode.avro_reader import Reader
 from common.spark.decode.avro_writers import Writers
 from common.spark.source import as_records
-from common.spark.validate.rejection import REJECTION, with_reason
 from datasets.ratings.events import Shares, events
 from datasets.ratings.schemas import VERSIONS, schema
 from tests.bench.session import start_spark

@@ -14,6 +14,8 @@ TUNED = ("tuned", "tuned-bounds")
 DELTA_RS = ("delta-rs", "delta-rs-bounds")
 ICEBERG = ("iceberg-cow", "iceberg-cow-bounds", "iceberg-mor", "iceberg-mor-bounds")
 ALL = (*OURS, "stock", *TUNED, *DELTA_RS, *ICEBERG, "append")
+# Ours on a table that keeps a change feed.
+FEED = "ours-batch-feed"
 GIVEN_BOUNDS = tuple(name for name in ALL if name.endswith("-bounds"))
 # Without bounds a MERGE into a large table takes many times as long. One of them says so: the tuned one.
 BOUNDED = (*OURS, "tuned", *GIVEN_BOUNDS, "append")
@@ -81,6 +83,27 @@ class Cell:
         )
 
 
+@dataclass(frozen=True)
+class Growth:
+    """Tables of several sizes under one kind of batch.
+
+    Each round is played on every size before the next round begins, so that what slows the machine for some minutes
+    slows every size alike.
+    """
+
+    batch: BatchName
+    bases: Sequence[Base]
+    contenders: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return f"growth/{self.batch}"
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [Cell(base, self.batch, self.contenders) for base in self.bases]
+
+
 def seconds_of(cells: Sequence[Cell], rounds: int) -> float:
     """About how long they take, if no base table is there yet."""
     bases = {cell.base for cell in cells}
@@ -122,6 +145,32 @@ def quick_cells() -> Iterator[Cell]:
     yield Cell(Base(1, "years", "partitioned"), "newest-144", ALL)
     yield Cell(Base(10, "years", "partitioned"), "newest-144", ALL)
     yield Cell(Base(1, "years", "partitioned"), "new-144", (*OURS, "append"))
+
+
+def full_growths() -> Iterator[Growth]:
+    """What the promises about growth compare: one, a hundred and a thousand times the base."""
+    ones, hundreds = (
+        [Base(1, "years", "partitioned")],
+        [Base(100, grow, "partitioned") for grow in ("years", "locations")],
+    )
+    bases = [*ones, *hundreds, Base(1000, "locations", "partitioned")]
+    yield Growth("newest-144", bases, (*OURS, FEED, "append"))
+    yield Growth("late-144", bases, (*OURS, "append"))
+
+
+def quick_growths() -> Iterator[Growth]:
+    bases = [Base(scale, "years", "partitioned") for scale in (1, 10)]
+    yield Growth("newest-144", bases, (*OURS, FEED, "append"))
+
+
+def selected_growths(growths: Iterator[Growth], wanted: Sequence[str], contenders: Sequence[str]) -> list[Growth]:
+    """As for cells."""
+    found = []
+    for growth in growths:
+        names = [name for name in growth.contenders if not contenders or name in contenders]
+        if names and (not wanted or any(text in growth.name for text in wanted)):
+            found.append(Growth(growth.batch, growth.bases, names))
+    return found
 
 
 def selected(cells: Iterator[Cell], wanted: Sequence[str], contenders: Sequence[str]) -> list[Cell]:

@@ -1,6 +1,6 @@
 """What every contender is: a table of its own, and a way to settle a batch of Kafka records into it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,6 +105,12 @@ def stock_copy(place: Place, name: str) -> DeltaCopy:
     forget_properties(place.spark, copy.path, place.base.base.layout)
     copy.advance()
     return copy
+
+
+def set_properties(place: Place, table: DeltaCopy, properties: Mapping[str, str]) -> None:
+    for key, value in properties.items():
+        place.spark.sql(f"ALTER TABLE delta.`{table.path}` SET TBLPROPERTIES ('{key}' = '{value}')")
+    table.advance()
 
 
 def stock_session(spark: SparkSession) -> SparkSession:

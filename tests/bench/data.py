@@ -24,7 +24,7 @@ from tests.support.commands import ROOT
 
 PIPELINE = ROOT / "conf" / "pipelines" / "temperatures.toml"
 # What decides a base table's bytes besides its parameters.
-MAKERS = (PIPELINE, ROOT / "common" / "pipeline" / "base_load.py", Path(__file__))
+MAKERS = (PIPELINE, ROOT / "common" / "operations" / "base_load.py", Path(__file__))
 # Of disk for each 210,384 rows: the parquet files, a Delta and an Iceberg table of them, and what merges add.
 BYTES_A_SCALE = 10_000_000
 CLUSTERED_BY = "time, latitude, longitude"

@@ -17,7 +17,8 @@ from common.merge.strategies import STRATEGIES
 from common.merge.strategy import MergeStrategy
 from common.settings.environment import run_id
 from common.settings.locations import location
-from tests.bench.contenders import DeltaCopy, Place, Sent, Timing, timed, tuned_session
+from tests.bench.cells import FEED
+from tests.bench.contenders import DeltaCopy, Place, Sent, Timing, set_properties, timed, tuned_session
 from tests.bench.session import activate
 
 Mode = Literal["batch", "stream"]
@@ -77,11 +78,14 @@ class Ours:
         self.name, self._mode, self._strategies = f"ours-{mode}", mode, strategies
 
     def prepare(self, place: Place) -> None:
-        self.table = DeltaCopy(place, self.name)
+        self.table = self._copy(place)
         inputs = Inputs(place.pipeline, location(str(self.table.path)), place.topic, strategies=self._strategies)
         self._engine = Engine(place.spark, inputs, place.folder / f"{self.name}-reports")
         if self._mode == "batch":
             self._loop = self._engine.loop()
+
+    def _copy(self, place: Place) -> DeltaCopy:
+        return DeltaCopy(place, self.name)
 
     def run(self, sent: Sent) -> Timing:
         timing = self._loop_once() if self._mode == "batch" else self._stream_once()
@@ -111,3 +115,16 @@ class Ours:
             stream.follow(Trigger())
         timing.seconds = of_batch.wall
         return timing
+
+
+class OursWithFeed(Ours):
+    """Ours in batch mode, on a table that keeps a change feed."""
+
+    def __init__(self) -> None:
+        super().__init__("batch")
+        self.name = FEED
+
+    def _copy(self, place: Place) -> DeltaCopy:
+        copy = super()._copy(place)
+        set_properties(place, copy, {"delta.enableChangeDataFeed": "true"})
+        return copy

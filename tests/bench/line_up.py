@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 
+from tests.bench.cells import FEED
 from tests.bench.contenders import Contender
 from tests.bench.delta_rs import DeltaRs
-from tests.bench.engine import Ours
+from tests.bench.engine import Ours, OursWithFeed
 from tests.bench.iceberg import IcebergMerge
 from tests.bench.merges import Append, PlainMerge
 
 MAKERS: dict[str, Callable[[], Contender]] = {
     "ours-batch": lambda: Ours("batch"),
     "ours-stream": lambda: Ours("stream"),
+    FEED: OursWithFeed,
     "stock": lambda: PlainMerge("stock", is_tuned=False, is_bounded=False),
     "tuned": lambda: PlainMerge("tuned", is_tuned=True, is_bounded=False),
     "tuned-bounds": lambda: PlainMerge("tuned-bounds", is_tuned=True, is_bounded=True),

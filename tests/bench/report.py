@@ -8,13 +8,13 @@ from tests.bench.cells import SLOW_SECONDS
 from tests.bench.plots import draw
 from tests.bench.results import MEGABYTE, CellResult, Entry, Result
 from tests.bench.statistics import spread
-from tests.bench.targets import Target, in_rounds, targets
+from tests.bench.targets import Target, in_rounds, targets, targets_of_growth
 
 REFERENCE = "ours-batch"
 INTRODUCTION = """\
 # Benchmark
 
-Written by `make bench{quick}`; the measurements themselves are in `result.json`.
+Written by `{command}`; the measurements themselves are in `result.json`.
 
 Every contender settles the same batches from the same Kafka topic into a copy of the same table, in one run and one
 JVM, in an order of chance, {rounds} counted rounds after the warm-up (who takes more than {slow:g} s a batch plays
@@ -31,6 +31,16 @@ A cell is a table (how many times 210,384 rows, grown by years or by locations, 
 - `append` does not merge: it is the floor."""
 
 
+GROWTH = """\
+The rounds of these tables were played in turn: each round on every size before the next. A time at one size of that at
+another is the median of the rounds' own ratios: a machine that gets slower or faster meanwhile is not in it."""
+
+
+def promised(result: Result) -> list[Target]:
+    """The targets of what was measured: of the growths only, if there is nothing else."""
+    return targets_of_growth(result) if result.growth and not result.cells else targets(result)
+
+
 def write_report(folder: Path, result: Result) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").write_text(result.model_dump_json(indent=1) + "\n")
@@ -39,7 +49,9 @@ def write_report(folder: Path, result: Result) -> None:
 
 
 def page(result: Result, plots: list[str]) -> Iterator[str]:
-    yield INTRODUCTION.format(quick=" QUICK=1" if result.quick else "", rounds=result.rounds, slow=SLOW_SECONDS)
+    is_growth = bool(result.growth and not result.cells)
+    command = "make bench-growth" if is_growth else f"make bench{' QUICK=1' if result.quick else ''}"
+    yield INTRODUCTION.format(command=command, rounds=result.rounds, slow=SLOW_SECONDS)
     machine, versions = result.machine, {**result.versions, "Java": result.java}
     yield f"Machine: {machine.cores} cores, {machine.memory_gib:.0f} GiB, {machine.system}."
     yield "Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
@@ -49,10 +61,11 @@ def page(result: Result, plots: list[str]) -> Iterator[str]:
         yield ""
     yield "## Targets"
     yield ""
-    yield from target_lines(targets(result))
+    yield from target_lines(promised(result))
     yield ""
-    yield "[profile.md](profile.md) tells where the time of a batch goes, and what holds back a missed figure."
-    yield "[settings.md](settings.md) tells what each setting of Spark and Delta is worth."
+    beside = "../" if is_growth else ""
+    yield f"[profile.md]({beside}profile.md) tells where the time of a batch goes, and what holds back a missed figure."
+    yield f"[settings.md]({beside}settings.md) tells what each setting of Spark and Delta is worth."
     if plots:
         yield ""
         yield "## Plots"
@@ -63,6 +76,14 @@ def page(result: Result, plots: list[str]) -> Iterator[str]:
     yield ""
     yield LEGEND
     for cell in result.cells.values():
+        yield ""
+        yield from cell_lines(cell)
+    if result.growth:
+        yield ""
+        yield "## Growth"
+        yield ""
+        yield GROWTH
+    for cell in result.growth.values():
         yield ""
         yield from cell_lines(cell)
 
@@ -121,7 +142,7 @@ def against_ours(cell: CellResult, entry: Entry) -> str:
 
 def print_targets(result: Result) -> int:
     """Gives how many were missed."""
-    found = targets(result)
+    found = promised(result)
     for target in found:
         value = "-" if target.value is None else f"{target.value:.2f}"
         sign = "<=" if target.at_most else ">="

@@ -114,6 +114,8 @@ class Result(Part):
     java: str = ""
     left_out: list[str] = []
     cells: dict[str, CellResult] = {}
+    # The cells whose rounds were played in turn with those of other sizes.
+    growth: dict[str, CellResult] = {}
     catch_up: CatchUp | None = None
     memory: Memory | None = None
 
@@ -122,6 +124,11 @@ class Result(Part):
 
     def entry(self, size: str, batch: str, contender: str) -> Entry | None:
         cell = self.cell(size, batch)
+        return None if cell is None else cell.ranked(contender)
+
+    def grown(self, size: str, batch: str, contender: str) -> Entry | None:
+        """Of a growth: its rounds are those of the other sizes too."""
+        cell = self.growth.get(f"{size}-partitioned/{batch}")
         return None if cell is None else cell.ranked(contender)
 
     def is_like(self, other: "Result") -> bool:

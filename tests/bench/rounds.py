@@ -2,7 +2,7 @@
 
 import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,36 +78,92 @@ class Sender:
 
 
 def play(cell: Cell, stage: Stage, plays: Plays, new: NewContender = new_contender) -> CellResult:
-    """All rounds of a cell; afterwards every table is compared with what the batches add up to."""
+    (found,) = play_in_turn([cell], stage, plays, new)
+    return found
+
+
+def play_in_turn(
+    cells: Sequence[Cell], stage: Stage, plays: Plays, new: NewContender = new_contender
+) -> list[CellResult]:
+    """All rounds of the cells, each round on all of them; afterwards every table is compared with what was sent."""
     folder = cleared(stage.folder / "copies")
-    topic = TopicClient(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
-    base = stage.bases.delta(cell.base)
-    place = Place(stage.spark, base, pipeline(cell.base.layout), topic, folder)
-    players = prepared(cell, place, stage.tell, new)
-    entries = {name: Entry(contender=name) for name in cell.contenders}
-    sender, batches = Sender(stage.broker, topic), Batches(cell.base, cell.batch, plays.seed)
-    chance = random.Random(f"{plays.seed}/{cell.name}")
-    # What those have been sent who play each round, and what those who play less often.
-    sent_rows: dict[int, list[Row]] = {cell.turn_of(name): [] for name in cell.contenders}
+    games = [Game(cell, stage, plays, folder / cell.base.name, new) for cell in cells]
+    chance = random.Random("/".join([str(plays.seed), *(cell.name for cell in cells)]))
     for number in range(plays.total):
-        sent = sender.send(batches.batch(number))
-        turns = [turn for turn in sent_rows if (number + 1) % turn == 0]
-        for turn in turns:
-            sent_rows[turn] += sent.rows
-        standing = [each for each in players if entries[each.name].wrong is None and cell.turn_of(each.name) in turns]
-        for contender in chance.sample(standing, len(standing)):
-            entry = entries[contender.name]
-            take_turn(contender, sent, stage.heap, entry, number - plays.warm_ups)
-            if entry.wrong is not None:
-                stage.tell(f"  {contender.name} {entry.wrong}")
-        stage.tell(f"  round {number + 1}/{plays.total}: {told(entries, standing)}")
-    for turn, rows in sent_rows.items():
-        mark_wrong(place, [each for each in players if cell.turn_of(each.name) == turn], entries, rows)
-    for entry in entries.values():
-        stage.tell(f"  {entry.contender}: {entry.wrong or 'its table is right'}")
-    stage.broker.delete_topic(topic.names[0])
+        for game in games:
+            game.send(number)
+        for name, at in in_turn(chance, [game.standing(number) for game in games]):
+            games[at].take_turn(name, number)
+        for game in games:
+            stage.tell(f"  round {number + 1}/{plays.total}, {game.cell.base.size}: {game.told(number)}")
+    found = [game.result() for game in games]
     shutil.rmtree(folder)
-    return CellResult(name=cell.name, **vars(cell.base), batch=cell.batch, rows=len(sent.rows), entries=entries)
+    return found
+
+
+def in_turn(chance: random.Random, standing: Sequence[Sequence[str]]) -> Iterator[tuple[str, int]]:
+    """Contender and number of the cell, in an order of chance.
+
+    A contender plays on one cell right after the other, so that its times can be compared round by round.
+    """
+    names = list(dict.fromkeys(name for each in standing for name in each))
+    for name in chance.sample(names, len(names)):
+        where = [number for number, each in enumerate(standing) if name in each]
+        yield from ((name, number) for number in chance.sample(where, len(where)))
+
+
+class Game:
+    """One cell while its rounds are played."""
+
+    def __init__(self, cell: Cell, stage: Stage, plays: Plays, folder: Path, new: NewContender) -> None:
+        self.cell, self._stage, self._plays = cell, stage, plays
+        folder.mkdir()
+        self._topic = TopicClient(stage.broker.address, stage.broker.create_topic(partitions=PARTITIONS))
+        base = stage.bases.delta(cell.base)
+        self._place = Place(stage.spark, base, pipeline(cell.base.layout), self._topic, folder)
+        self._players = {each.name: each for each in prepared(cell, self._place, stage.tell, new)}
+        self._entries = {name: Entry(contender=name) for name in cell.contenders}
+        self._sender, self._batches = Sender(stage.broker, self._topic), Batches(cell.base, cell.batch, plays.seed)
+        # What those have been sent who play each round, and what those who play less often.
+        self._sent_rows: dict[int, list[Row]] = {cell.turn_of(name): [] for name in cell.contenders}
+
+    def send(self, number: int) -> None:
+        self._sent = self._sender.send(self._batches.batch(number))
+        for turn, rows in self._sent_rows.items():
+            if (number + 1) % turn == 0:
+                rows.extend(self._sent.rows)
+
+    def standing(self, number: int) -> list[str]:
+        """Who plays this round: those whose turn it is, and who have not failed."""
+        return [
+            name
+            for name, entry in self._entries.items()
+            if entry.wrong is None and (number + 1) % self.cell.turn_of(name) == 0
+        ]
+
+    def take_turn(self, name: str, number: int) -> None:
+        entry = self._entries[name]
+        take_turn(self._players[name], self._sent, self._stage.heap, entry, number - self._plays.warm_ups)
+        if entry.wrong is not None:
+            self._stage.tell(f"  {name} {entry.wrong}")
+
+    def told(self, number: int) -> str:
+        return told(self._entries, self.standing(number))
+
+    def result(self) -> CellResult:
+        for turn, rows in self._sent_rows.items():
+            players = [each for name, each in self._players.items() if self.cell.turn_of(name) == turn]
+            mark_wrong(self._place, players, self._entries, rows)
+        for entry in self._entries.values():
+            self._stage.tell(f"  {entry.contender}: {entry.wrong or 'its table is right'}")
+        self._stage.broker.delete_topic(self._topic.names[0])
+        return CellResult(
+            name=self.cell.name,
+            **vars(self.cell.base),
+            batch=self.cell.batch,
+            rows=len(self._sent.rows),
+            entries=self._entries,
+        )
 
 
 def cleared(folder: Path) -> Path:
@@ -160,9 +216,9 @@ def take_turn(contender: Contender, sent: Sent, heap: Heap, entry: Entry, number
     )
 
 
-def told(entries: dict[str, Entry], players: Sequence[Contender]) -> str:
+def told(entries: dict[str, Entry], players: Sequence[str]) -> str:
     """The last time of each, once rounds count."""
-    last = [(each.name, entries[each.name].runs[-1].seconds) for each in players if entries[each.name].runs]
+    last = [(name, entries[name].runs[-1].seconds) for name in players if entries[name].runs]
     return ", ".join(f"{name} {seconds:.2f}" for name, seconds in last) or "warm-up"
 
 

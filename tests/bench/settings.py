@@ -18,7 +18,7 @@ import click
 from common.spark import small_queries as few
 from tests.bench.__main__ import DOCS, VAR, set_up, tell
 from tests.bench.cells import Base, Cell
-from tests.bench.contenders import Contender, DeltaCopy, Place, Sent, Timing
+from tests.bench.contenders import Contender, Place, Sent, Timing, set_properties
 from tests.bench.engine import Ours
 from tests.bench.rounds import Plays, Stage, play
 from tests.bench.statistics import paired_ratio, spread
@@ -87,12 +87,6 @@ class Changed(Ours):
     def _done_otherwise(self) -> Iterator[None]:
         with patch.dict(few.SETTINGS, self._change.for_few):
             yield
-
-
-def set_properties(place: Place, table: DeltaCopy, properties: Mapping[str, str]) -> None:
-    for key, value in properties.items():
-        place.spark.sql(f"ALTER TABLE delta.`{table.path}` SET TBLPROPERTIES ('{key}' = '{value}')")
-    table.advance()
 
 
 def makers() -> dict[str, tuple[Otherwise, Way]]:

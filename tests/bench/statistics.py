@@ -21,7 +21,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of two medians, with the interval in which 95 of 100 repetitions would lie."""
+    """With the interval in which 95 of 100 repetitions would lie."""
 
     value: float
     low: float
@@ -45,6 +45,16 @@ def paired_ratio(above: Sequence[float], below: Sequence[float], *, seed: int = 
         raise ValueError(f"{len(above)} rounds cannot be paired with {len(below)}")
     draws = _draws(np.random.default_rng(seed), len(above))
     return _ratio(above, below, draws, draws)
+
+
+def ratio_in_rounds(above: Sequence[float], below: Sequence[float], *, seed: int = 1) -> Ratio:
+    """The median of each round's own ratio: what slows some rounds more than others is in none of them."""
+    if len(above) != len(below):
+        raise ValueError(f"{len(above)} rounds cannot be paired with {len(below)}")
+    draws = _draws(np.random.default_rng(seed), len(above))
+    ratios = np.asarray(above, dtype=np.float64) / np.asarray(below, dtype=np.float64)
+    low, high = np.quantile(np.median(ratios[draws], axis=1), [0.025, 0.975])
+    return Ratio(float(np.median(ratios)), float(low), float(high))
 
 
 def share(above: float, below: float) -> float:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from common.delta.open_ledger import transaction
 from common.merge.changes import Changes
-from common.merge.request import MergeRequest
+from common.merge.request import MergeRequest, begin_merge
 from common.merge.strategies import choose_strategy
 from common.model.limits import Limits
 from common.rules.pruning import PruneBound, Range
@@ -85,7 +85,7 @@ def merge(spark: SparkSession, contender: Contender, path: Path, changes: DataFr
     began = time.monotonic()
     given = Changes(changes.schema, lambda: changes, arrow)
     request = MergeRequest(spark, location(str(path)), PIPELINE, given, arrow.num_rows, bounds, stamped(seq), UNLIMITED)
-    prepared = choose_strategy(request, only(contender.strategy)).prepared
+    prepared = choose_strategy(begin_merge(request), only(contender.strategy)).prepared
     with transaction(spark, stamped(seq)):
         prepared.commit(stamped(seq))
     return time.monotonic() - began

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tests.bench.cells import DELTA_RS, ICEBERG, OURS
+from tests.bench.cells import DELTA_RS, FEED, ICEBERG, OURS
 from tests.bench.results import Entry, Result, Run
-from tests.bench.statistics import Ratio, paired_ratio, ratio, share
+from tests.bench.statistics import Ratio, paired_ratio, ratio, ratio_in_rounds, share
 
-NEWEST = "newest-144"
+NEWEST, LATE = "newest-144", "late-144"
 LARGE = ("100x-years", "100x-locations", "1000x-locations")
 
 
@@ -31,20 +31,28 @@ class Target:
 
 def targets(result: Result) -> list[Target]:
     return [
-        *(each for contender in OURS for each in of_growth(result, contender)),
+        *targets_of_growth(result),
         *(each for contender in OURS for each in of_rivals(result, contender)),
-        *(each for contender in OURS for each in of_late(result, contender)),
         *(each for contender in OURS for each in of_small_batches(result, contender)),
         of_catch_up(result),
         of_memory(result),
     ]
 
 
+def targets_of_growth(result: Result) -> list[Target]:
+    """What the growths alone can tell."""
+    return [
+        *(each for contender in OURS for each in of_growth(result, contender)),
+        *(each for contender in OURS for each in of_late(result, contender)),
+        *of_feed(result),
+    ]
+
+
 def of_growth(result: Result, contender: str) -> Iterator[Target]:
     """The cost follows the batch, not the table."""
-    one = result.entry("1x", NEWEST, contender)
+    one = result.grown("1x", NEWEST, contender)
     for size in LARGE:
-        large = result.entry(size, NEWEST, contender)
+        large = result.grown(size, NEWEST, contender)
         for what, figure in (("candidate files", candidates), ("bytes of candidates", candidate_bytes)):
             value = None if one is None or large is None else share(middle(large, figure), middle(one, figure))
             yield Target(f"{contender}, newest hours: {what} at {size} of those at 1x", value, 1.1, at_most=True)
@@ -63,9 +71,9 @@ def of_rivals(result: Result, contender: str) -> Iterator[Target]:
 
 def of_late(result: Result, contender: str) -> Iterator[Target]:
     """One late row must not widen the bounds to the whole history."""
-    one = result.entry("1x", "late-144", contender)
+    one = result.grown("1x", LATE, contender)
     for size in ("100x-years", "100x-locations"):
-        large = result.entry(size, "late-144", contender)
+        large = result.grown(size, LATE, contender)
         value = None if large is None else max(share(run.candidates, run.holding) for run in large.runs)
         what = f"{contender}, 1 % late: candidate files at {size} of those that hold a key's range"
         yield Target(what, value, 1.0, at_most=True)
@@ -79,6 +87,14 @@ def of_small_batches(result: Result, contender: str) -> Iterator[Target]:
             found = None if ours is None or floor is None else in_rounds(ours, floor)
             what = f"{contender}, {batch} at {size}: time of that of a plain append, through {way}"
             yield Target(what, value_of(found), bound, at_most=True, note=noted(found, ours))
+
+
+def of_feed(result: Result) -> Iterator[Target]:
+    """A change feed is written by the same commit, and costs little."""
+    for size in ("1x", *LARGE):
+        without, with_feed = (result.grown(size, NEWEST, contender) for contender in ("ours-batch", FEED))
+        what = f"ours-batch, {NEWEST} at {size}: time with a change feed of that without it"
+        yield growth(what, without, with_feed, 1.3, is_upper_end=False)
 
 
 def of_catch_up(result: Result) -> Target:
@@ -99,7 +115,7 @@ def of_memory(result: Result) -> Target:
 def growth(what: str, one: Entry | None, large: Entry | None, bound: float, *, is_upper_end: bool = True) -> Target:
     if one is None or large is None:
         return Target(what, None, bound, at_most=True)
-    found = ratio(large.seconds, one.seconds)
+    found = ratio_in_rounds(*large.beside(one))
     value = found.high if is_upper_end else found.value
     return Target(what, value, bound, at_most=True, note=noted(found, large))
 

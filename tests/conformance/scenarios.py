@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from common.settings.pipeline import Pipeline
+from tests.support.frames import frame
 from tests.support.trial import pipeline
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -55,13 +56,19 @@ class Scenario:
         half = len(self.rows) // 2
         for rows in (self.rows[:half], self.rows[half:]):
             if rows:
-                frame = spark.createDataFrame(list(rows), ddl).coalesce(1)
-                frame.write.format("delta").mode("append").save(path)
+                written = frame(spark, rows, ddl).coalesce(1)
+                written.write.format("delta").mode("append").save(path)
         for statement in self.statements:
             spark.sql(statement.format(f"delta.`{path}`"))
 
 
 THREE = {"id": "bigint", "part": "string", "value": "string"}
+NESTED = {
+    "id": "bigint",
+    "tags": "array<string>",
+    "prices": "map<string, decimal(6,2)>",
+    "lines": "array<struct<sku: string, days: array<date>>>",
+}
 BASE = [(n, "ab"[n % 2], f"old {n}") for n in range(8)]
 UPSERTS = [[(1, "b", "new"), (20, "c", "new"), (1, "b", "newest"), (6, "a", None)], [(20, "c", "again"), (7, "b", "x")]]
 
@@ -102,15 +109,22 @@ DELETES = [[(1, DELETE), (3, DELETE), (77, DELETE), (2, "a", "new"), (5, "b", "x
 MAPPED = {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
 SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "a bigint key": lambda: keyed("bigint", [0, -1, 2**62, 5, -(2**63)]),
-    "a double key": lambda: keyed("double", [0.0, 1.5, NAN, INFINITY, -1.5, -INFINITY]),
+    "a double key": lambda: keyed("double", [0.0, 1e300, NAN, INFINITY, -1.5, -INFINITY]),
     "a decimal key": lambda: keyed("decimal(38,18)", [Decimal(0), Decimal("1.5"), Decimal("-12345678901234567890.1")]),
-    "a date key": lambda: keyed("date", [date(1, 1, 1), date(1970, 1, 1), date(1582, 10, 4), date(9999, 12, 31)]),
+    "a date key": lambda: keyed("date", [date(1, 1, 1), date(1500, 2, 1), date(1582, 10, 4), date(9999, 12, 31)]),
     "a timestamp key": lambda: keyed("timestamp", [NOON, EARLY, datetime(1969, 1, 1, tzinfo=UTC)]),
-    "a string key": lambda: keyed("string", ["", "a", "\U0001f321", "a" * 40, "b\\'\"`${env:HOME}", "é"]),
+    "a string key": lambda: keyed("string", ["", "a", "\U0001f321" * 40, "a" * 33, "b\\'\"`${env:HOME}", "é"]),
     "a boolean key": lambda: keyed("boolean", [True, False]),
+    "nested columns": lambda: Scenario(
+        NESTED,
+        [(n, ["é", None], {"k": Decimal("1.50")}, [("s", [date(2023, 1, 5), None]), None]) for n in range(4)],
+        [[(1, [], {}, []), (9, None, {"": None}, [(None, None)]), (1, ["x"], None, None)], [(9, ["y"], {}, None)]],
+    ),
     "two keys": lambda: upserts(target={"keys": ["id", "part"]}),
-    "ordered by a double": lambda: ordered("double", [None, 0.0, 1.5, NAN, -INFINITY]),
-    "ordered by a timestamp": lambda: ordered("timestamp", [None, NOON, EARLY]),
+    "ordered by a double": lambda: ordered("double", [None, 0.0, -0.0, 1e300, NAN, -INFINITY]),
+    "ordered by a timestamp": lambda: ordered(
+        "timestamp", [None, NOON, EARLY, datetime(1883, 11, 18, 12, 3, 58, 1, UTC)]
+    ),
     "ordered by a string": lambda: ordered("string", [None, "", "a", "é", "\U0001f321"]),
     "by position, with nulls and duplicates": upserts,
     "deletes of something and of nothing": lambda: Scenario(THREE, BASE, DELETES, null_value="delete"),

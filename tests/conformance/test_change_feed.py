@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.model.disposition import DELETED
 from common.settings.pipeline import Pipeline
+from tests.support.frames import frame
 from tests.support.merges import DRIVER, MERGE, merged_by, request_of
 from tests.support.trial import pipeline
 
@@ -32,7 +33,7 @@ def test_the_feed_of_random_batches_is_that_of_the_merge(
     declared, chance = DECLARED[name], random.Random(f"{name}, {batches}")
     rows = [(number, PARTS[number % 3], float(chance.randrange(9))) for number in range(0, KEYS, 2)]
     by = declared.target.partition_by
-    first = spark.createDataFrame(rows, SCHEMA).coalesce(1).write.format("delta").partitionBy(*by)
+    first = frame(spark, rows, SCHEMA).coalesce(1).write.format("delta").partitionBy(*by)
     first.option("delta.enableChangeDataFeed", "true").save(str(tmp_path / DRIVER))
     shutil.copytree(tmp_path / DRIVER, tmp_path / MERGE)
     for seq in range(1, batches + 1):
@@ -50,7 +51,7 @@ def random_changes(spark: SparkSession, declared: Pipeline, chance: random.Rando
     """Some keys, one row each: known ones and new ones; a row may move from one partition to another."""
     numbers = chance.sample(range(KEYS), chance.randrange(1, 12))
     rows = [(n, chance.choice(PARTS), float(chance.randrange(9)), chance.random() < 0.3) for n in numbers]
-    changes = spark.createDataFrame(rows, f"{SCHEMA}, {DELETED} boolean")
+    changes = frame(spark, rows, f"{SCHEMA}, {DELETED} boolean")
     return (changes if declared.deletes else changes.drop(DELETED)).localCheckpoint()
 
 

@@ -13,6 +13,7 @@ from common.model.record import RECORD_DDL
 from common.rules import deduplicate as rule
 from common.settings.target import POSITION
 from common.spark.deduplicate import deduplicate
+from tests.support.frames import frame
 from tests.support.kinds import KINDS, NOON
 from tests.support.trial import pipeline
 
@@ -29,7 +30,8 @@ def test_both_deduplications_keep_the_same_rows(spark: SparkSession, kind: str, 
     rows = [(*pair, partition, MERGE) for pair in product(values, values) for partition in places for _ in range(2)]
     rows += [(values[0], values[-1], 0, disposition) for disposition in (*DISPOSITIONS, None)]
     random.Random(kind).shuffle(rows)
-    judged = spark.createDataFrame(
+    judged = frame(
+        spark,
         [
             (key, age, record(partition, offset), disposition)
             for offset, (key, age, partition, disposition) in enumerate(rows)

@@ -13,13 +13,14 @@ from common.delta.candidate_files import CandidateFiles
 from common.delta.open_ledger import transaction
 from common.delta.transaction import DirectTransaction
 from common.errors import AccountingError, StateError
-from common.merge.position_only import PreparedPosition
-from common.merge.request import MergeRequest
-from common.merge.strategies import choose_strategy
+from common.merge.request import MergeAttempt
+from common.merge.strategies import PreparedPosition, choose_strategy
 from common.merge.strategy import Declined, PreparedMerge
 from common.model.limits import DEFAULT_LIMITS
+from common.settings.locations import location
 from common.spark.jvm import delta_log
 from common.spark.small_queries import small_query_conf
+from tests.support.frames import frame
 from tests.support.merges import DRIVER, MERGE, SPARK, STRATEGIES, only, request_of, stamped
 from tests.support.trial import pipeline
 
@@ -34,12 +35,12 @@ def strategy(request: pytest.FixtureRequest) -> str:
 
 
 def table_of(spark: SparkSession, path: Path, *rows: tuple[int, str, float], **properties: str) -> None:
-    frame = spark.createDataFrame(rows or [(1, "a", 1.0), (2, "a", 2.0)], SCHEMA).coalesce(1)
-    frame.write.format("delta").mode("append").options(**properties).save(str(path))
+    written = frame(spark, rows or [(1, "a", 1.0), (2, "a", 2.0)], SCHEMA).coalesce(1)
+    written.write.format("delta").mode("append").options(**properties).save(str(path))
 
 
-def request(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: str = SCHEMA) -> MergeRequest:
-    return request_of(spark.createDataFrame(rows, schema).localCheckpoint(), path, BY_POSITION)
+def request(spark: SparkSession, path: Path, *rows: tuple[Any, ...], schema: str = SCHEMA) -> MergeAttempt:
+    return request_of(frame(spark, rows, schema).localCheckpoint(), path, BY_POSITION)
 
 
 def prepared(spark: SparkSession, path: Path, name: str, *rows: tuple[Any, ...]) -> PreparedMerge:
@@ -120,10 +121,10 @@ def test_34_without_a_lock_a_rival_under_the_same_transaction_meets_the_fence(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table_of(spark, tmp_path)
-    slower, faster = DirectTransaction(spark, str(tmp_path)), DirectTransaction(spark, str(tmp_path))
+    slower, faster = (DirectTransaction(spark, location(str(tmp_path))) for _ in range(2))
     slower.fence(stamped(1))
     PreparedPosition(faster).commit(stamped(1))
     with pytest.raises(ConcurrentTransactionException):
         PreparedPosition(slower).commit(stamped(1))
     with pytest.raises(StateError, match="transaction 1 was committed by another run"):
-        DirectTransaction(spark, str(tmp_path)).fence(stamped(1))
+        DirectTransaction(spark, location(str(tmp_path))).fence(stamped(1))

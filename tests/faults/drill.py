@@ -70,6 +70,8 @@ class Chain:
 
     deaths: Sequence[Death] = tuple(DEATHS)
     modes: Sequence[str] = MODES
+    # Pairs of a death and a mode, where not every death comes in every mode.
+    only: frozenset[tuple[str, str]] | None = None
     order: Order = BY_VERSION
     batches: int = 2
     home: Path = ROOT
@@ -98,7 +100,8 @@ def in_any_order(chance: random.Random, chain: Chain) -> list[tuple[Death, str]]
     """Shuffled; but compaction, which needs files of earlier merges, comes last. Only where there are deletes is
     there a moment at which they are remembered."""
     deaths = [death for death in chain.deaths if chain.order is BY_POSITION or death.name != "forgotten"]
-    links = [(death, mode) for death in deaths for mode in chain.modes]
+    pairs = [(death, mode) for death in deaths for mode in chain.modes]
+    links = [(death, mode) for death, mode in pairs if chain.only is None or (death.name, mode) in chain.only]
     chance.shuffle(links)
     return sorted(links, key=lambda each: each[0] is WITHIN_OPTIMIZE)
 

@@ -13,6 +13,7 @@ from common.settings.load import read_pipeline
 from common.settings.locations import location
 from tests.support.broker import Broker
 from tests.support.commands import JVM_NOISE, ROOT, clean_environment, run
+from tests.support.frames import frame
 
 HOUR = {"latitude": 51.5, "longitude": -0.5, "time": "2022-12-31T23:00", "temperature_2m": 1.5}
 # The table lies on a tmpfs of 1 MB, where its side table finds room and the MERGE does not; then the tmpfs grows. What
@@ -31,9 +32,7 @@ cp -r {small} {out}/after
 
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> Path:
-    rows = spark.createDataFrame(
-        [tuple(HOUR.values())], "latitude double, longitude double, time string, temperature_2m double"
-    )
+    rows = frame(spark, [tuple(HOUR.values())], "latitude double, longitude double, time string, temperature_2m double")
     rows.write.parquet(str(tmp_path / "base"))
     target = location(f"{tmp_path}/table")
     load_base(spark, read_pipeline("temperatures"), location(f"{tmp_path}/base"), target, overwrite=False)

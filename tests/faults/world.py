@@ -13,14 +13,9 @@ from tests.faults.events import BY_POSITION, BY_VERSION, KEYS, NOON, PARTITIONS,
 from tests.faults.model import Difference, Record, Row, committed, compare, expected
 from tests.faults.victim import PATIENCE_SECONDS, Victim
 from tests.support.broker import Broker
-from tests.support.commands import ROOT
+from tests.support.commands import ROOT, SHORT_LIVED
 
 MAX_RECORDS = 150
-# A JVM that will not live long compiles little, neither code nor queries, and shows no pages.
-SHORT_LIVED = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.ui.enabled=false "
-    "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
-)
 # They give compaction something to do.
 SMALL_FILES = "-Dspark.sql.files.maxRecordsPerFile=25"
 BASE: list[Row] = [(key, f"p{key % 4}", 0, 0.5) for key in range(0, KEYS, 2)]

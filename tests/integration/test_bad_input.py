@@ -1,12 +1,19 @@
-"""Bad input through the real scripts: one line that names the thing and the remedy, the right code, nothing written."""
+"""Bad input: one line that names the thing and the remedy, the right code, nothing written.
 
+Each kind of refusal comes once through its real script; the others come from the same commands in this process.
+"""
+
+import re
 from pathlib import Path
 
+import click
 import pytest
 
+from common.errors import AlluviumError
 from kafka_docker.embedded.ports import free_port
 from tests.support.broker import Broker
-from tests.support.commands import clean_environment, complaints, run
+from tests.support.commands import ROOT, clean_environment, complaints, run
+from tests.support.remedies import type_command
 
 BASE_LOAD = "submit/temperatures_delta_processing.sh"
 MERGE = "submit/streaming_merge.sh"
@@ -21,14 +28,27 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "table"
 
 
-def refused(command: list[str | Path], code: int, *said: str, **environment: str) -> None:
-    done = run(command, environment=clean_environment(**environment))
+def refused(command: list[str | Path], code: int, *said: str) -> None:
+    """By the script, as a user sees it."""
+    done = run(command, environment=clean_environment())
     (line,) = complaints(done)
     assert line.startswith("error: ")
     for part in said:
         assert part in line
     assert done.returncode == code
     assert done.stdout == ""
+
+
+def refused_here(command: list[str | Path], code: int, *said: str) -> None:
+    """By the script's command in this process: what the script makes one line of."""
+    with pytest.raises((AlluviumError, click.ClickException)) as caught:
+        type_command(list(map(str, command)))
+    error = caught.value
+    line = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    assert "\n" not in line
+    for part in said:
+        assert part in line
+    assert error.exit_code == code
 
 
 def test_a_missing_input_folder(tmp_path: Path) -> None:
@@ -40,7 +60,7 @@ def test_a_missing_input_folder(tmp_path: Path) -> None:
 
 def test_a_folder_with_no_parquet(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    refused(
+    refused_here(
         [BASE_LOAD, tmp_path / "in", tmp_path / "out"], 2, f"no parquet file in {tmp_path}/in", "datasets.temperatures"
     )
     assert not (tmp_path / "out").exists()
@@ -49,13 +69,13 @@ def test_a_folder_with_no_parquet(tmp_path: Path) -> None:
 def test_a_base_load_onto_an_existing_table(tmp_path: Path, table: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.parquet").touch()
-    refused([BASE_LOAD, tmp_path / "in", table], 2, f"{table} is a Delta table already", "--overwrite")
+    refused_here([BASE_LOAD, tmp_path / "in", table], 2, f"{table} is a Delta table already", "--overwrite")
 
 
 def test_a_base_load_into_a_folder_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.parquet").touch()
-    refused([BASE_LOAD, tmp_path / "in", tmp_path], 2, f"{tmp_path} is not empty and not a Delta table")
+    refused_here([BASE_LOAD, tmp_path / "in", tmp_path], 2, f"{tmp_path} is not empty and not a Delta table")
 
 
 def test_an_unreachable_broker(table: Path) -> None:
@@ -71,24 +91,26 @@ def test_an_unreachable_broker(table: Path) -> None:
 
 def test_a_missing_topic(broker: Broker, table: Path) -> None:
     command: list[str | Path] = [MERGE, "--mode", "stream", table, broker.address, "no-such-topic"]
-    refused(command, 2, f"no topic 'no-such-topic' on {broker.address}", "create-topic no-such-topic")
+    refused_here(command, 2, f"no topic 'no-such-topic' on {broker.address}", "create-topic no-such-topic")
     assert not (table / "_alluvium").exists()
 
 
 def test_a_folder_that_is_not_a_delta_table(tmp_path: Path) -> None:
-    refused([MERGE, "--mode", "batch", tmp_path, "127.0.0.1", "t"], 2, f"{tmp_path} is not a Delta table", BASE_LOAD)
-    refused(["submit/delta_reader.sh", tmp_path / "nowhere"], 2, f"{tmp_path}/nowhere does not exist", BASE_LOAD)
+    refused_here(
+        [MERGE, "--mode", "batch", tmp_path, "127.0.0.1", "t"], 2, f"{tmp_path} is not a Delta table", BASE_LOAD
+    )
+    refused_here(["submit/delta_reader.sh", tmp_path / "nowhere"], 2, f"{tmp_path}/nowhere does not exist", BASE_LOAD)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_pipeline_key(tmp_path: Path, table: Path) -> None:
+def test_an_unknown_pipeline_key(tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = (Path(__file__).parents[2] / "conf" / "pipelines" / "temperatures.toml").read_text()
     (tmp_path / "temperatures.toml").write_text(good.replace("topic =", "topik ="))
-    refused(
+    monkeypatch.setenv("ALLUVIUM_PIPELINES", str(tmp_path))
+    refused_here(
         [MERGE, "--mode", "batch", table, "127.0.0.1", "t"],
         2,
         f"{tmp_path}/temperatures.toml: unknown key 'source.topik'; did you mean 'topic'?",
-        ALLUVIUM_PIPELINES=str(tmp_path),
     )
 
 
@@ -98,39 +120,39 @@ def test_an_unknown_environment(table: Path) -> None:
 
 def test_an_unknown_trigger(broker: Broker, topic: str, table: Path) -> None:
     command: list[str | Path] = [MERGE, "--mode", "stream", "--trigger", "often", table, broker.address, topic]
-    refused(command, 2, "trigger 'often' is not known", "available-now")
+    refused_here(command, 2, "trigger 'often' is not known", "available-now")
 
 
 def test_what_click_refuses_is_one_line_too(table: Path) -> None:
-    refused([MERGE, "--mode", "moon", table, "127.0.0.1", "t"], 2, "Invalid value for '--mode'", "see --help")
+    refused_here([MERGE, "--mode", "moon", table, "127.0.0.1", "t"], 2, "Invalid value for '--mode'")
     refused([MERGE, "--mode", "batch"], 2, "Missing argument 'DELTA_DIR'; see --help")
 
 
 def test_maintenance_of_no_table(tmp_path: Path, table: Path) -> None:
     maintenance = "submit/maintenance.sh"
-    refused([maintenance, "compact"], 2, "no table; say DELTA_DIR, or --pipeline")
+    refused_here([maintenance, "compact"], 2, "no table; say DELTA_DIR, or --pipeline")
     (tmp_path / "empty").mkdir()
-    refused([maintenance, "checkpoint", tmp_path / "empty"], 2, "empty is not a Delta table", "submit/create_table.sh")
-    refused([maintenance, "checkpoint", tmp_path], 2, f"{tmp_path} is not a Delta table", "a folder of its own")
-    refused(
+    refused_here(
+        [maintenance, "checkpoint", tmp_path / "empty"], 2, "empty is not a Delta table", "submit/create_table.sh"
+    )
+    refused_here([maintenance, "checkpoint", tmp_path], 2, f"{tmp_path} is not a Delta table", "a folder of its own")
+    refused_here(
         [maintenance, "vacuum", "--retain", "7", table], 2, "--retain '7' is not understood; say whole hours or days"
     )
-    refused([maintenance, "compact", "--closed-after", "0", table], 2, "duration '0' is not understood; say 90s, 30m")
+    refused_here(
+        [maintenance, "compact", "--closed-after", "0", table], 2, "duration '0' is not understood; say 90s, 30m"
+    )
 
 
-def test_help_needs_no_spark() -> None:
-    for script in (
-        "temperatures_delta_processing",
-        "delta_reader",
-        "streaming_merge",
-        "weather_producer",
-        "epoch",
-        "rewind",
-        "quarantine",
-        "maintenance",
-        "create_table",
-    ):
-        done = run([f"submit/{script}.sh", "--help"])
-        assert done.returncode == 0
-        assert done.stdout.startswith(f"Usage: {script} ")
-        assert complaints(done) == []
+def test_help_needs_no_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    """By a script; and by each job, with the script that starts it by its name."""
+    done = run([MERGE, "--help"])
+    assert (done.returncode, complaints(done)) == (0, [])
+    assert done.stdout.startswith("Usage: streaming_merge ")
+    for script in (ROOT / "submit").glob("*.sh"):
+        started = re.search(r'/submit\.sh" (?:spark|spark-short|python) (\w+) "\$@"$', script.read_text())
+        if started is None or script.stem == "class_archive":
+            continue
+        assert started[1] == script.stem
+        type_command([f"submit/{script.name}", "--help"])
+        assert capsys.readouterr().out.startswith(f"Usage: {script.stem} ")

@@ -26,6 +26,7 @@ from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from common.spark.expressions import check_expressions
 from tests.support.broker import Broker
+from tests.support.frames import frame
 from tests.support.partitions import numbered, of_topic
 from tests.support.rival import Rival
 from tests.support.trial import Trial, drained, event, pipeline
@@ -201,7 +202,7 @@ def test_a_path_is_taken_as_it_stands(
 def test_a_base_with_unclear_keys_is_refused(
     spark: SparkSession, tmp_path: Path, rows: list[tuple[int | None, str]], said: str
 ) -> None:
-    spark.createDataFrame([(*row, 1.0) for row in rows], "id bigint, part string, degrees double").write.parquet(
+    frame(spark, [(*row, 1.0) for row in rows], "id bigint, part string, degrees double").write.parquet(
         f"{tmp_path}/in"
     )
     with pytest.raises(UsageError, match=said):
@@ -217,7 +218,7 @@ def test_a_base_load_that_ends_in_the_midst_leaves_nothing_and_can_be_repeated(
         written(session, declared, rows.withColumn("degrees", F.expr(planted)), *given, **more)
 
     written = base_load.write_first
-    spark.createDataFrame([(1, "a", 1.0), (2, "b", 2.0)], "id bigint, part string, degrees double").write.parquet(
+    frame(spark, [(1, "a", 1.0), (2, "b", 2.0)], "id bigint, part string, degrees double").write.parquet(
         f"{tmp_path}/base"
     )
     source, table = location(f"{tmp_path}/base"), location(f"{tmp_path}/table")

@@ -11,6 +11,7 @@ from common.operations.compaction import Chunk, Compacted, Scope, compact, files
 from common.operations.maintenance import compact_tables
 from common.settings.locations import Location, location
 from tests.support.aging import age
+from tests.support.frames import frame
 
 ANY = Scope(1024 * 1024)
 
@@ -22,7 +23,7 @@ def table(tmp_path: Path) -> Location:
 
 def append(spark: SparkSession, table: Location, rows: list[tuple[int, str | None]]) -> None:
     """A file a row."""
-    written = spark.createDataFrame(rows, "id bigint, part string").repartition(len(rows), "id").write
+    written = frame(spark, rows, "id bigint, part string").repartition(len(rows), "id").write
     written.format("delta").mode("append").partitionBy("part").option("maxRecordsPerFile", 1).save(table.uri)
 
 

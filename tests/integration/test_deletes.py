@@ -12,6 +12,7 @@ from common.engine.run_report import Counts, read_report
 from common.operations.base_load import load_base
 from common.settings.environment import run_id
 from common.settings.locations import location
+from tests.support.frames import frame
 from tests.support.trial import Trial, event, pipeline, tombstone
 
 BASE = {(1, "a", 1.0), (2, "a", 2.0)}
@@ -91,7 +92,7 @@ def test_the_newest_delete_of_a_key_is_remembered_once(spark: SparkSession, tmp_
             "pipeline string, table_id string, key struct<id:bigint,part:string>, _alluvium "
             + LINEAGE_TYPE.simpleString()
         )
-        merge_tombstones(spark.createDataFrame(rows, kinds), str(tmp_path / "memory"), ["id", "part"])
+        merge_tombstones(frame(spark, rows, kinds), str(tmp_path / "memory"), ["id", "part"])
 
     first, older, newer, recreated = [
         ("t", "one", 0, 5, 1, 3), ("t", "one", 0, 4, 2, 1), ("t", "one", 0, 6, 2, 1), ("t", "two", 0, 0, 2, 1)
@@ -122,7 +123,7 @@ def test_which_of_two_came_later(spark: SparkSession) -> None:
         (here, None, None),
     ]
     kind = LINEAGE_TYPE.simpleString()
-    rows = spark.createDataFrame(pairs, f"one {kind}, other {kind}, wanted boolean")
+    rows = frame(spark, pairs, f"one {kind}, other {kind}, wanted boolean")
     found = rows.selectExpr("wanted", f"{is_later('one', 'other')} AS found").collect()
     assert [row["found"] for row in found] == [row["wanted"] for row in found]
 
@@ -130,7 +131,7 @@ def test_which_of_two_came_later(spark: SparkSession) -> None:
 def test_lineage_says_where_each_row_comes_from_and_has_no_statistics(trial: Trial, spark: SparkSession) -> None:
     folder = trial.table.local.parent / "ä b%20"
     trial.pipeline = pipeline(trial.topic, target={"lineage": True})
-    spark.createDataFrame(list(BASE), "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
+    frame(spark, list(BASE), "id bigint, part string, degrees double").write.parquet(str(folder / "base"))
     trial.table = location(str(folder / "table"))
     load_base(spark, trial.pipeline, location(f"{folder}/base"), trial.table, overwrite=False)
     trial.broker.produce(trial.topic, [event(1, "a", 9.0), event(3, "b", 3.0)], partition=2)

@@ -20,7 +20,7 @@ from common.engine.commit_metrics import Outcome
 from common.engine.materialized_batch import materialize
 from common.engine.table_fit import TableFit
 from common.errors import SchemaMismatch
-from common.merge.request import MergeRequest
+from common.merge.request import MergeRequest, begin_merge
 from common.merge.strategies import choose_strategy
 from common.merge.strategy import MergeStrategy
 from common.model.disposition import MERGE
@@ -118,8 +118,8 @@ def settled(spark: SparkSession, pair: Combination, path: Path, choice: Sequence
     bounds = prune_bounds(stats.value_ranges, stats.types, declared.target.keys, deletes=declared.deletes)
     to_merge = sum(each.dispositions[MERGE] for each in stats.tally.values())
     changes = changes_of(batch, declared, after)
-    request = MergeRequest(spark, table, declared, changes, to_merge, bounds, after)
-    return committed(request, choose_strategy(request, choice).prepared)
+    attempt = begin_merge(MergeRequest(spark, table, declared, changes, to_merge, bounds, after))
+    return committed(attempt, choose_strategy(attempt, choice).prepared)
 
 
 def expected_outcome(pair: Combination) -> Outcome:

@@ -14,6 +14,7 @@ from common.model.record import RECORD
 from common.rules import gaps as rule
 from common.spark import gaps as query
 from tests.support.broker import Broker
+from tests.support.frames import frame
 from tests.support.partitions import numbered
 from tests.support.trial import Trial, event
 
@@ -38,7 +39,7 @@ def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, ar
         found = rule.find_gaps(pa.Table.from_pylist(places), ranges)
     else:
         found = query.find_gaps(
-            spark.createDataFrame(places, f"{RECORD} struct<topic: string, partition: int, offset: bigint>"), ranges
+            frame(spark, places, f"{RECORD} struct<topic: string, partition: int, offset: bigint>"), ranges
         )
     assert found == {where: gaps for where, (_, _, gaps) in PARTITIONS.items()}
 

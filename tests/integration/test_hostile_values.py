@@ -12,9 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from structlog.testing import capture_logs
 
-from common.delta import file_skipping
-from common.delta.file_skipping import as_kernel_sees
-from common.delta.format.data_file import data_file_of
+from common.delta import candidate_files
+from common.delta.candidate_files import as_kernel_sees, data_file_of
 from common.delta.open_ledger import open_ledger
 from common.delta.quarantine import Quarantine
 from common.errors import StateError, UsageError
@@ -27,6 +26,7 @@ from common.rules.pruning import Range
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from common.spark.session import settings
+from tests.support.frames import frame
 from tests.support.merges import DRIVER, SPARK, committed, merged_by, only, request_of
 from tests.support.merges import MERGE as DELTA_MERGE
 from tests.support.shares import first_each_time
@@ -164,7 +164,7 @@ def test_41_an_empty_text_is_no_key_where_it_partitions_the_table(trial: Trial) 
 
 def test_41_an_empty_text_is_a_key_where_it_partitions_nothing(trial: Trial, tmp_path: Path) -> None:
     declared = pipeline(trial.topic, target={"partition_by": []})
-    loaded(trial, declared, trial.spark.createDataFrame([(1, "", 1.0)], SCHEMA), tmp_path)
+    loaded(trial, declared, frame(trial.spark, [(1, "", 1.0)], SCHEMA), tmp_path)
     trial.broker.produce(trial.topic, [event(1, "", 2.0)], partition=0)
     trial.run("batch")
     assert (trial.rows(), reasons(trial)) == ({(1, "", 2.0)}, [])
@@ -186,16 +186,19 @@ def counted(identity: int, seconds: int, digits: str) -> tuple[bytes, bytes]:
     return str(identity).encode(), json.dumps({"id": identity, "seconds": seconds, "digits": digits}).encode()
 
 
+PRUNED, PARTED = {"prune_by": ["day", "at", "code"]}, {"partition_by": ["day"], "prune_by": ["day"]}
+
+
 @pytest.mark.parametrize(
-    "target",
-    [{"prune_by": ["day", "at", "code"]}, {"partition_by": ["day"], "prune_by": ["day"]}],
-    ids=["pruned", "parted"],
+    ("target", "reader"),
+    first_each_time([(PRUNED, "fetched"), (PARTED, "by spark"), (PRUNED, "by spark"), (PARTED, "fetched")], 2),
+    indirect=["reader"],
 )
 def test_a_derived_value_that_nobody_could_read_is_turned_away(
     trial: Trial, tmp_path: Path, target: dict[str, Any], reader: None
 ) -> None:
     """Milliseconds taken for seconds are a year of five digits: merged once, they would fail every batch after it."""
-    base = trial.spark.createDataFrame([(1, 0, "61")], "id bigint, seconds bigint, digits string")
+    base = frame(trial.spark, [(1, 0, "61")], "id bigint, seconds bigint, digits string")
     loaded(trial, derived(trial.topic, **target), base, tmp_path)
     hostile = [counted(2, 1_700_000_000_000, "62"), counted(3, -(10**12), "63"), counted(4, 86_400, "ff")]
     trial.broker.produce(trial.topic, [*hostile, counted(5, 86_400, "65")], partition=0)
@@ -223,9 +226,7 @@ def test_a_derived_value_that_nobody_could_read_is_turned_away(
 def test_a_base_load_with_a_value_that_nobody_could_read_is_refused(
     spark: SparkSession, tmp_path: Path, row: tuple[int, int, str], said: str
 ) -> None:
-    spark.createDataFrame([(1, 0, "61"), row], "id bigint, seconds bigint, digits string").write.parquet(
-        f"{tmp_path}/in"
-    )
+    frame(spark, [(1, 0, "61"), row], "id bigint, seconds bigint, digits string").write.parquet(f"{tmp_path}/in")
     with pytest.raises(UsageError, match=re.escape(said)):
         load_base(spark, derived("t"), location(f"{tmp_path}/in"), location(f"{tmp_path}/out"), overwrite=False)
     assert not (tmp_path / "out").exists()
@@ -257,7 +258,7 @@ def test_candidates_are_counted_up_to_the_limit_only(
     keys = [f"key {number}" for number in range(5)]
     one_file_each(spark, tmp_path, pa.string(), keys, [])
     told = []
-    monkeypatch.setattr(file_skipping, "data_file_of", lambda add: told.append(add["path"]) or data_file_of(add))
+    monkeypatch.setattr(candidate_files, "data_file_of", lambda add: told.append(add["path"]) or data_file_of(add))
     changes = rows_of(spark, pa.string(), keys, 2)
     chosen = choose_strategy(request_of(changes, tmp_path, keyed("string"), limits=Limits(candidate_files=3)))
     assert chosen.strategy == DELTA_MERGE

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from common.delta.jvm_lock import reference_to, take
-from common.delta.lock import commit_lock
+from common.delta.lock import commit_lock, reference_to, take_in_jvm
 from common.errors import Locked
 from common.settings.locations import Location, location
 from common.spark.jvm import java, running_jvm
@@ -67,7 +66,7 @@ def test_47_the_jvm_keeps_the_lock_when_python_is_gone(spark: SparkSession, tabl
     lock_file(table).parent.mkdir()
     file = java(spark, "java.io.RandomAccessFile")(str(lock_file(table)), "rw")
     reference_to(file, running_jvm())
-    take(file, table, until=time.monotonic())
+    take_in_jvm(file, table, until=time.monotonic())
     del file
     for _ in range(3):
         gc.collect()

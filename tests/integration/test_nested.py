@@ -18,6 +18,7 @@ from common.operations.quarantine import QuarantineTarget, replay
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
 from tests.support.merges import CHOICES, DRIVER, MERGE, SPARK
+from tests.support.shares import first_each_time
 from tests.support.trial import Trial, pipeline
 
 COLUMNS = {
@@ -60,7 +61,7 @@ def stored(trial: Trial, path: str = "") -> dict[int, dict[str, Any]]:
     return {row["id"]: row.asDict(recursive=True) for row in rows.collect()}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", first_each_time(WAYS, 2))
 def test_nested_columns_are_the_same_in_every_way_to_commit(
     trial: Trial, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from common.operations.quarantine import QuarantineTarget, discard, open_quarant
 from common.operations.replay import Replayer
 from common.present.quarantine import print_records, print_summary
 from tests.support.commands import clean_environment, complaints, run
+from tests.support.remedies import type_command
 from tests.support.trial import Trial, event, pipeline
 
 BASE = {(1, "a", 1.0), (2, "a", 2.0)}
@@ -260,24 +261,32 @@ def effective(trial: Trial) -> dict[int, str]:
     return {row["offset"]: row["state"] for row in opened(trial).rows().collect()}
 
 
-def test_the_job_from_its_own_script(trial: Trial, tmp_path: Path) -> None:
+def test_the_job_from_its_own_script(
+    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one command that writes is typed; the others are run in this process."""
     columns = 'columns = { id = "bigint", part = "string", degrees = "double" }'
     (tmp_path / "trial.toml").write_text(
         f'[source]\ntopic = "t"\n{columns}\n[target]\nkeys = ["id", "part"]\npartition_by = ["part"]\n'
     )
-    environment = clean_environment(ALLUVIUM_PIPELINES=str(tmp_path), ALLUVIUM_LOG_DIR=str(tmp_path / "log"))
+    environment = {"ALLUVIUM_PIPELINES": str(tmp_path), "ALLUVIUM_LOG_DIR": str(tmp_path / "log")}
+    monkeypatch.setenv("ALLUVIUM_PIPELINES", str(tmp_path))
 
-    def quarantine(command: str, *options: str) -> str:
-        script = ["submit/quarantine.sh", command, trial.table.local, "--pipeline", "trial", *options]
-        done = run(script, environment=environment)
-        assert done.returncode == 0, done.stderr
-        assert complaints(done) == []
-        return done.stdout
+    def quarantine(command: str, *options: str) -> list[str]:
+        return ["submit/quarantine.sh", command, str(trial.table.local), "--pipeline", "trial", *options]
 
-    assert quarantine("list") == f"Nothing was ever quarantined: there is no {trial.table}_quarantine\n"
+    def printed(words: list[str]) -> str:
+        capsys.readouterr()
+        type_command(words)
+        return capsys.readouterr().out
+
+    assert printed(quarantine("list")) == f"Nothing was ever quarantined: there is no {trial.table}_quarantine\n"
     trial.pipeline = pipeline(trial.topic, quality=COOL)
     trial.broker.produce(trial.topic, [event(3, "b", 20.0), (None, b"\xff" * 200)], partition=0)
     trial.run("batch")
-    assert "  key      none\n  value    b'" in quarantine("show", "--reason", "NOT_UTF8")
-    assert quarantine("replay", "--execute").splitlines()[-1] == "Done: 1 inserted, 0 updated, 0 deleted."
+    assert "  key      none\n  value    b'" in printed(quarantine("show", "--reason", "NOT_UTF8"))
+    done = run(quarantine("replay", "--execute"), environment=clean_environment(**environment))
+    assert done.returncode == 0, done.stderr
+    assert complaints(done) == []
+    assert done.stdout.splitlines()[-1] == "Done: 1 inserted, 0 updated, 0 deleted."
     assert trial.rows() == BASE | {(3, "b", 20.0)}

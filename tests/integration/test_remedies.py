@@ -26,6 +26,7 @@ from common.settings.remedies import forget
 from kafka_docker.embedded.ports import free_port
 from tests.support.aging import age
 from tests.support.commands import clean_environment, complaints, run
+from tests.support.frames import frame
 from tests.support.partitions import of_topic
 from tests.support.remedies import literal_commands, printed_commands, raised_in, sites, type_command
 from tests.support.trial import BASE, Trial, event, pipeline
@@ -136,7 +137,7 @@ def recreated_while_running(desk: Desk) -> Callable[[], None]:
 
 
 def table_of_a_stranger(desk: Desk) -> list[str]:
-    rows = desk.spark.createDataFrame(BASE, "id bigint, part string, degrees double")
+    rows = frame(desk.spark, BASE, "id bigint, part string, degrees double")
     rows.write.format("delta").partitionBy("part").save(str(desk.folder / "stranger"))
     desk.table = location(str(desk.folder / "stranger"))
     return desk.start()
@@ -145,7 +146,7 @@ def table_of_a_stranger(desk: Desk) -> list[str]:
 def table_of_another_pipeline(desk: Desk) -> list[str]:
     desk.write_file(name="other")
     rows, table = desk.folder / "rows", location(str(desk.folder / "others"))
-    desk.spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(rows))
+    frame(desk.spark, BASE, "id bigint, part string, degrees double").write.parquet(str(rows))
     other = pipeline(desk.topic).model_copy(update={"name": "other"})
     load_base(desk.spark, other, location(str(rows)), table, overwrite=False)
     desk.table = table
@@ -178,7 +179,7 @@ def restored(desk: Desk) -> list[str]:
 
 
 def overwritten(desk: Desk) -> list[str]:
-    rows = desk.spark.createDataFrame(BASE, "id bigint, part string, degrees double")
+    rows = frame(desk.spark, BASE, "id bigint, part string, degrees double")
     rows.write.format("delta").mode("overwrite").save(desk.table.uri)
     return desk.start()
 
@@ -186,7 +187,7 @@ def overwritten(desk: Desk) -> list[str]:
 def no_table(desk: Desk) -> list[str]:
     desk.table = location(str(desk.folder / "nowhere"))
     rows = desk.folder / "rows"
-    desk.spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(rows))
+    frame(desk.spark, BASE, "id bigint, part string, degrees double").write.parquet(str(rows))
     desk.given["INPUT_DIR"] = str(rows)
     return desk.start()
 
@@ -198,7 +199,7 @@ def epoch_at_the_table_of_another_topic(desk: Desk) -> list[str]:
 
 def loaded_twice(desk: Desk) -> list[str]:
     rows = desk.folder / "INPUT_DIR"
-    desk.spark.createDataFrame(BASE, "id bigint, part string, degrees double").write.parquet(str(rows))
+    frame(desk.spark, BASE, "id bigint, part string, degrees double").write.parquet(str(rows))
     return ["submit/temperatures_delta_processing.sh", "--pipeline", "trial", str(rows), str(desk.table)]
 
 

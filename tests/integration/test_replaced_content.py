@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from common.delta.log import Commits
 from common.delta.open_ledger import open_ledger
 from common.errors import StateError
+from tests.support.frames import frame
 
 PIPELINE = "trial"
 ROW = pa.table({"id": pa.array([9], pa.int64()), "part": ["a"], "degrees": [9.0]})
@@ -24,7 +25,7 @@ def named(path: str) -> str:
 
 
 def one_row(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([(9, "a", 9.0)], "id bigint, part string, degrees double")
+    return frame(spark, [(9, "a", 9.0)], "id bigint, part string, degrees double")
 
 
 def complete_stream(spark: SparkSession, path: str) -> None:

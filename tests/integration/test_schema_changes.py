@@ -13,6 +13,7 @@ from common.errors import SchemaMismatch, TryLater, UnclearKeys
 from common.operations.quarantine import QuarantineTarget, replay
 from common.present.console import print_plan
 from common.settings.pipeline import Pipeline
+from tests.support.frames import frame
 from tests.support.trial import Trial, event, pipeline
 
 WIDER = {"id": "bigint", "part": "string", "degrees": "double", "city": "string"}
@@ -167,7 +168,7 @@ def test_39_columns_that_fill_themselves_do_so_in_each_way(trial: Trial) -> None
         "number bigint GENERATED ALWAYS AS IDENTITY, doubled double GENERATED ALWAYS AS (degrees * 2)) "
         "USING delta PARTITIONED BY (part) TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
     )
-    first = trial.spark.createDataFrame([(1, "a", 1.0, "Rome")], "id bigint, part string, degrees double, city string")
+    first = frame(trial.spark, [(1, "a", 1.0, "Rome")], "id bigint, part string, degrees double, city string")
     first.write.format("delta").mode("append").save(path)
     trial.pipeline = pipeline(trial.topic, target={"prune_by": ["id"], "schema_changes": {"undeclared": "keep"}})
     trial.adopt(path)

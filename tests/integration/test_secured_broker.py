@@ -26,6 +26,7 @@ from kafka_docker.embedded.kafka import Kafka
 from tests.support.broker import Broker
 from tests.support.certificates import Authority
 from tests.support.commands import ROOT, clean_environment, complaints
+from tests.support.frames import frame
 from tests.support.partitions import of_topic
 from tests.support.secured import CANARY, PASSWORD, USER, admit_by_scram, secured_kafka
 from tests.support.trial import Trial, event, pipeline
@@ -235,7 +236,7 @@ def temperatures(spark: SparkSession, tmp_path: Path) -> Path:
     """A temperatures table of two hours, as the base load leaves it. Its change feed is only for Delta to write."""
     rows = [(51.5, -0.5, time, 1.5) for time in ("2022-12-31T23:00", ASKS_FOR_IT)]
     schema = "latitude double, longitude double, time string, temperature_2m double"
-    spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "base"))
+    frame(spark, rows, schema).write.parquet(str(tmp_path / "base"))
     source, table = location(f"{tmp_path}/base"), location(f"{tmp_path}/table")
     load_base(spark, read_pipeline("temperatures"), source, table, overwrite=False)
     spark.sql(f"ALTER TABLE delta.`{table.uri}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")

@@ -159,9 +159,9 @@ def test_a_registry_serves_avro_and_keeps_its_schemas(registry: Registry) -> Non
     assert AvroDeserializer(SchemaRegistryClient({"url": registry.url}))(encoded, context) == rating
 
 
-@pytest.fixture
-def postgres(tmp_path: Path) -> Iterator[Postgres]:
-    service = Postgres(home=tmp_path, port=free_port())
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    service = Postgres(home=tmp_path_factory.mktemp("postgres"), port=free_port())
     service.start()
     yield service
     service.remove()
@@ -170,11 +170,11 @@ def postgres(tmp_path: Path) -> Iterator[Postgres]:
 def test_a_database_is_ready_for_change_capture(postgres: Postgres) -> None:
     assert postgres.run("SHOW wal_level") == [("logical",)]
     assert postgres.run("SELECT current_user, current_database()") == [("alluvium", "source")]
-    postgres.run("CREATE TABLE city (name text, note text); INSERT INTO city VALUES ('Tromsø', NULL), ('Bergen', '')")
-    assert postgres.run("SELECT name, note FROM city ORDER BY name") == [("Bergen", ""), ("Tromsø", None)]
+    postgres.run("CREATE TABLE place (name text, note text); INSERT INTO place VALUES ('Tromsø', NULL), ('Bergen', '')")
+    assert postgres.run("SELECT name, note FROM place ORDER BY name") == [("Bergen", ""), ("Tromsø", None)]
     assert postgres.run("SELECT 1; SELECT 2.5::float8, true") == [(1,), (2.5, True)]
     with pytest.raises(UndefinedColumn):
-        postgres.run("SELECT no_such_column FROM city")
+        postgres.run("SELECT no_such_column FROM place")
 
 
 def test_a_database_that_says_nothing_is_not_waited_for_beyond_the_bound(postgres: Postgres) -> None:
@@ -184,12 +184,17 @@ def test_a_database_that_says_nothing_is_not_waited_for_beyond_the_bound(postgre
 
 def test_a_database_wants_its_password_which_only_its_owner_can_read(postgres: Postgres) -> None:
     assert stat.S_IMODE(postgres.password_file.stat().st_mode) == 0o600
-    postgres.password_file.write_text("guess")
-    assert not postgres.answers()
-    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-        postgres.run("SELECT 1")
-    postgres.password_file.unlink()
-    assert not postgres.answers()
+    password = postgres.password_file.read_text()
+    try:
+        postgres.password_file.write_text("guess")
+        assert not postgres.answers()
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            postgres.run("SELECT 1")
+        postgres.password_file.unlink()
+        assert not postgres.answers()
+    finally:
+        postgres.password_file.touch(0o600)
+        postgres.password_file.write_text(password)
 
 
 def test_a_database_keeps_its_rows_and_is_gone_when_removed(tmp_path: Path) -> None:
@@ -210,11 +215,10 @@ def test_a_database_keeps_its_rows_and_is_gone_when_removed(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_row_travels_from_the_database_through_debezium_to_kafka(
-    kafka: Kafka, postgres: Postgres, tmp_path: Path
-) -> None:
+def test_a_row_travels_from_the_database_through_debezium_to_kafka(kafka: Kafka, postgres: Postgres) -> None:
     postgres.run("CREATE TABLE city (id int PRIMARY KEY, name text); INSERT INTO city VALUES (1, 'Bergen')")
-    connect = Connect(home=tmp_path, port=free_port(), brokers=kafka.address)
+    # Connect reads passwords below its own home only.
+    connect = Connect(home=postgres.home, port=free_port(), brokers=kafka.address)
     connect.start()
     try:
         created = rest.request(connect.address, "POST", "/connectors", connector(postgres), timeout_s=60)

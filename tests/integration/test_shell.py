@@ -22,7 +22,7 @@ spark.sql("SELECT count(*) AS turned_away FROM movie_ratings_quarantine").show()
 OF_A_CHECKPOINT = """\
 from pyspark.sql import types as T
 from common.rules.pruning import PruneBound, Range
-from common.delta.file_skipping import FileSkipping
+from common.delta.candidate_files import FileSkipping
 print("candidates:", len(list(FileSkipping(spark, "{}").files(0, [PruneBound("id", "bigint", [Range(2, 2)], False)]))))
 """
 
@@ -66,7 +66,7 @@ def test_a_table_is_read_by_name_beside_a_running_writer(spark: SparkSession, pi
     spark.range(2).write.format("delta").save(f"{table}_quarantine")
 
     def write() -> None:
-        while not stop.wait(0.2):
+        while not stop.wait(1):
             spark.range(3, 4).write.format("delta").mode("append").save(table)
 
     said = {"ALLUVIUM_PIPELINES": str(pipelines), "ALLUVIUM_LOG_DIR": str(tmp_path / "log")}

@@ -19,6 +19,7 @@ from common.operations.quarantine import QuarantineTarget, replay
 from common.operations.rewind import act_on_proposal, at_choice
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from tests.support.frames import frame
 from tests.support.shares import first_each_time
 from tests.support.trial import Trial, pipeline
 
@@ -29,7 +30,7 @@ BASE = [(1, "a", 1.0, LONG_AGO), (2, "a", 2.0, LONG_AGO), (3, "b", 3.0, LONG_AGO
 @pytest.fixture
 def base(trial: Trial, tmp_path: Path) -> str:
     folder = str(tmp_path / "changing")
-    rows = trial.spark.createDataFrame(BASE, "id bigint, part string, degrees double, at timestamp")
+    rows = frame(trial.spark, BASE, "id bigint, part string, degrees double, at timestamp")
     rows.coalesce(1).write.parquet(folder)
     return folder
 

@@ -21,6 +21,7 @@ from kafka_docker.embedded.ports import free_port
 from kafka_docker.embedded.spark_cluster import SparkCluster
 from tests.support.broker import Broker
 from tests.support.commands import ROOT, clean_environment, complaints, run
+from tests.support.frames import frame
 from tests.support.waiting import await_file
 
 HOUR = {"latitude": 51.5, "longitude": -0.5, "time": "2022-12-31T23:00", "temperature_2m": 1.5}
@@ -29,9 +30,7 @@ HOUR = {"latitude": 51.5, "longitude": -0.5, "time": "2022-12-31T23:00", "temper
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> Path:
     """A temperatures table of one hour."""
-    rows = spark.createDataFrame(
-        [tuple(HOUR.values())], "latitude double, longitude double, time string, temperature_2m double"
-    )
+    rows = frame(spark, [tuple(HOUR.values())], "latitude double, longitude double, time string, temperature_2m double")
     rows.write.parquet(str(tmp_path / "base"))
     load_base(
         spark,

@@ -1,6 +1,7 @@
 """VACUUM: nothing younger than the retention, nothing that a reader still needs, nothing that is being written."""
 
 import os
+import shutil
 import threading
 import time
 from datetime import timedelta
@@ -24,13 +25,19 @@ NOBODY: frozenset[str] = frozenset()
 EIGHT_DAYS = timedelta(days=8)
 
 
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Location:
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two versions: the second one removed the file of the first."""
-    table = location(str(tmp_path / "table"))
+    table = tmp_path_factory.mktemp("written") / "table"
     for number in range(2):
-        spark.range(number, number + 1).coalesce(1).write.format("delta").mode("overwrite").save(table.uri)
+        spark.range(number, number + 1).coalesce(1).write.format("delta").mode("overwrite").save(str(table))
     return table
+
+
+@pytest.fixture
+def table(written: Path, tmp_path: Path) -> Location:
+    """A copy of one's own."""
+    return location(str(shutil.copytree(written, tmp_path / "table")))
 
 
 def orphan(table: Location, name: str, size: int, days: float) -> Path:

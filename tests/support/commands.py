@@ -8,6 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # The JVM's own words at each start; every other line on stderr is ours.
 JVM_NOISE = "WARNING: Using incubator modules: jdk.incubator.vector"
+# A JVM that will not live long compiles little, neither code nor queries, and shows no pages.
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.ui.enabled=false "
+    "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
+)
 
 
 def jars(*groups: str) -> list[Path]:
@@ -22,9 +27,10 @@ def spark_properties(environment: str) -> dict[str, str]:
 
 
 def clean_environment(**extra: str) -> dict[str, str]:
-    """The caller's environment without anything that steers Alluvium or Spark."""
+    """The caller's environment without anything that steers Alluvium or Spark; a job's JVM compiles little."""
     ours = ("ALLUVIUM_", "SPARK_", "PYSPARK_", "PYTEST_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | extra
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return kept | {"ALLUVIUM_DRIVER_JAVA_OPTIONS": SHORT_LIVED} | extra
 
 
 def run(

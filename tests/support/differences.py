@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from common.settings.pipeline import Pipeline
+from tests.support.frames import frame
 from tests.support.trial import pipeline
 
 Row = dict[str, Any]
@@ -98,9 +99,7 @@ class Combination:
         own = [] if self.extra in {"none", "generated", "identity"} else ["'first' AS extra"]
         kinds = {name: "string" if "char" in kind else kind for name, kind in self.kinds.items()}
         values = [f"CAST({self.names[name]} AS {kind}) AS `{self.names[name]}`" for name, kind in kinds.items()]
-        rows = spark.createDataFrame([self.stored(row) for row in self.first], self.text_schema()).selectExpr(
-            *values, *own
-        )
+        rows = frame(spark, [self.stored(row) for row in self.first], self.text_schema()).selectExpr(*values, *own)
         rows.coalesce(1).write.format("delta").mode("append").save(path)
         if self.has_constraint:
             spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT odd CHECK ({self.names['degrees']} > 0)")

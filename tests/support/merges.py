@@ -10,10 +10,9 @@ from common.engine.commit_metrics import Outcome, outcome
 from common.merge.changes import Changes
 from common.merge.delta_merge import DeltaMerge
 from common.merge.driver_rewrite import DriverRewrite
-from common.merge.position_only import PositionOnly
-from common.merge.request import MergeRequest
+from common.merge.request import MergeAttempt, MergeRequest, begin_merge
 from common.merge.spark_rewrite import SparkRewrite
-from common.merge.strategies import choose_strategy
+from common.merge.strategies import PositionOnly, choose_strategy
 from common.merge.strategy import MergeStrategy, PreparedMerge
 from common.model.limits import DEFAULT_LIMITS, Limits
 from common.model.position import Position
@@ -44,25 +43,27 @@ def request_of(
     seq: int = 1,
     bounded: bool = True,
     limits: Limits = DEFAULT_LIMITS,
-) -> MergeRequest:
+) -> MergeAttempt:
     """The changes have one row a key; the driver holds them too."""
     given = Changes(changes.schema, lambda: changes, changes.toArrow())
     bounds = bounds_of(changes, declared) if bounded else []
     table = location(str(path))
-    return MergeRequest(changes.sparkSession, table, declared, given, changes.count(), bounds, stamped(seq), limits)
+    spark, count = changes.sparkSession, changes.count()
+    return begin_merge(MergeRequest(spark, table, declared, given, count, bounds, stamped(seq), limits))
 
 
 def only(name: str) -> Sequence[MergeStrategy]:
     return (PositionOnly(), STRATEGIES[name])
 
 
-def merged_by(name: str, request: MergeRequest) -> Outcome:
+def merged_by(name: str, attempt: MergeAttempt) -> Outcome:
     """Commit a batch by this strategy; what it did is told by the commit."""
-    return committed(request, choose_strategy(request, only(name)).prepared)
+    return committed(attempt, choose_strategy(attempt, only(name)).prepared)
 
 
-def committed(request: MergeRequest, prepared: PreparedMerge) -> Outcome:
-    stamp, forecast = request.stamp, prepared.forecast
+def committed(attempt: MergeAttempt, prepared: PreparedMerge) -> Outcome:
+    request, forecast = attempt.request, prepared.forecast
+    stamp = request.stamp
     with transaction(request.spark, stamp):
         prepared.commit(stamp)
     metrics = open_ledger(request.spark, request.table.uri, "trial").metrics(stamp)

@@ -23,6 +23,7 @@ from datasets.ratings.events import Event
 from datasets.ratings.expectation import Row
 from datasets.ratings.schemas import VERSIONS, schema
 from tests.support.broker import Broker
+from tests.support.frames import frame
 from tests.support.trial import drained
 
 # A producer's queue has room for some more than these.
@@ -46,7 +47,7 @@ class Ratings:
         self.pipeline = of_topic(read_pipeline("ratings"), url, self.subject, **source)
         self.table = location(str(folder / "movie_ratings"))
         self.check_pruning = False
-        spark.createDataFrame([], self.pipeline.source.ddl).write.parquet(str(folder / "nothing"))
+        frame(spark, [], self.pipeline.source.ddl).write.parquet(str(folder / "nothing"))
         load_base(spark, self.pipeline, location(str(folder / "nothing")), self.table, overwrite=False)
 
     @property

@@ -9,6 +9,7 @@ from common.spark.classify import classify
 from common.spark.decode.json import JsonDecoder
 from common.spark.deduplicate import deduplicate
 from common.spark.source import as_records
+from tests.support.frames import frame
 
 NOON = datetime(2023, 1, 10, 12, tzinfo=UTC)
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
@@ -17,7 +18,7 @@ KAFKA = "key binary, value binary, topic string, partition int, offset bigint, t
 def records(spark: SparkSession, *values: bytes | None, partition: int = 0) -> DataFrame:
     """One row for each value, its place as the offset, all produced at noon."""
     rows = [(b"k", value, "t", partition, offset, NOON) for offset, value in enumerate(values)]
-    return spark.createDataFrame(rows, KAFKA)
+    return frame(spark, rows, KAFKA)
 
 
 def classified_json(rows: DataFrame, pipeline: Pipeline) -> DataFrame:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from common.delta.format.log_entry import Commit, parse_commit
-from common.delta.ledger import Ledger
+from common.delta.ledger import Ledger, LogState
 from common.engine import commit, resume
 from common.errors import StateError
 from common.model import offsets
@@ -81,12 +81,12 @@ class SimulatedLog:
     def table_id(self) -> str:
         return "table"
 
-    def files(self) -> int:
-        return 1
+    def state(self) -> LogState:
+        return LogState(self.version(), self.transactions(), metadata="", files=1)
 
-    def backwards(self) -> Iterator[Commit]:
-        for version in range(self.version(), self.oldest - 1, -1):
-            yield parse_commit(version, self.entries[version].text)
+    def backwards(self, version: int | None = None) -> Iterator[Commit]:
+        for number in range(self.version() if version is None else version, self.oldest - 1, -1):
+            yield parse_commit(number, self.entries[number].text)
 
     def read(self, version: int) -> Commit | None:
         return parse_commit(version, self.entries[version].text) if version >= self.oldest else None

@@ -2,18 +2,33 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.bench.__main__ import is_measured
 from tests.bench.batches import Batches, Mixture, records
 from tests.bench.bounds import SPANS, bound_of, exact_bound_of
-from tests.bench.cells import ALL, Base, BatchName, Cell, full_cells, quick_cells, selected
+from tests.bench.cells import (
+    ALL,
+    FEED,
+    Base,
+    BatchName,
+    Cell,
+    full_cells,
+    full_growths,
+    quick_cells,
+    selected,
+    selected_growths,
+)
+from tests.bench.data import makers
 from tests.bench.files import DeltaFiles, Reach, Rewrite
 from tests.bench.line_up import MAKERS
 from tests.bench.report import against_ours, write_report
 from tests.bench.results import CatchUp, CellResult, Entry, Kept, Machine, Memory, Result, Run
-from tests.bench.targets import targets
+from tests.bench.rounds import in_turn
+from tests.bench.targets import LARGE, targets
 
 ONE = Base(1, "years", "partitioned")
 HUNDRED = Base(100, "locations", "partitioned")
@@ -107,7 +122,7 @@ def test_a_rewrite_is_what_was_written_and_what_it_replaced(tmp_path: Path) -> N
 
 
 def test_every_cell_names_contenders_that_exist() -> None:
-    assert set(MAKERS) == set(ALL)
+    assert set(MAKERS) == {*ALL, FEED}
     names = [cell.name for cell in full_cells()]
     assert len(names) == len(set(names))
     assert {name for cell in full_cells() for name in cell.contenders} == set(ALL)
@@ -145,6 +160,10 @@ def result() -> Result:
         measured(ONE, "newest-144", ours_batch=1.0, tuned=1.5, iceberg_cow=0.9, append=0.4),
         measured(HUNDRED, "newest-144", ours_batch=1.1, tuned=4.0, iceberg_cow=2.0, delta_rs=3.0, append=0.4),
     ]
+    growth = [
+        measured(ONE, "newest-144", ours_batch=1.0, ours_batch_feed=1.2, append=0.4),
+        measured(HUNDRED, "newest-144", ours_batch=1.1, ours_batch_feed=1.6, append=0.4),
+    ]
     machine = Machine(cores=2, memory_gib=8, system="Linux x86_64")
     return Result(
         quick=False,
@@ -154,6 +173,7 @@ def result() -> Result:
         machine=machine,
         versions={"Spark": "4"},
         cells={cell.name: cell for cell in cells},
+        growth={cell.name: cell for cell in growth},
         catch_up=CatchUp(events=10, updates=5, ours=[2.0], append=[1.5], stages={"read": 1.0}),
         memory=Memory(base="1x", rows=2000, heap_bytes=2**30, exit_code=0, said="", seconds=20),
     )
@@ -167,11 +187,62 @@ def test_each_promise_is_met_or_missed_by_its_figure(result: Result) -> None:
     found = verdicts(result)
     assert found["ours-batch, newest hours: candidate files at 100x-locations of those at 1x"] == "met"
     assert found["ours-batch, newest hours: time at 100x-locations of that at 1x, upper end"] == "met"
+    assert found["ours-batch, newest-144 at 1x: time with a change feed of that without it"] == "met"
+    assert found["ours-batch, newest-144 at 100x-locations: time with a change feed of that without it"] == "MISSED"
+    assert found["ours-batch, newest-144 at 1000x-locations: time with a change feed of that without it"] == (
+        "not measured"
+    )
     assert found["ours-batch, newest hours at 100x-locations: times faster than tuned"] == "met"
     assert found["ours-batch, newest hours at 1x: times faster than every iceberg"] == "MISSED"
     assert found["ours-batch, newest-144 at 1x: time of that of a plain append, through MERGE or rewrite"] == "met"
     assert found["catch-up: events a second, of the rate of decoding and plainly appending"] == "met"
     assert found["ours-stream, newest hours at 1x: times faster than every iceberg"] == "not measured"
+
+
+def test_growth_is_that_of_the_rounds_whatever_the_machine_does_meanwhile(result: Result) -> None:
+    """From the eighth round on everything takes three times as long; the sizes have played in turn."""
+    for cell in result.growth.values():
+        for run in cell.entries["ours-batch"].runs[7:]:
+            run.seconds *= 3
+    what = "ours-batch, newest hours: time at 100x-locations of that at 1x, upper end"
+    (found,) = [target for target in targets(result) if target.what == what]
+    assert found.value == pytest.approx(1.1, abs=0.01)
+
+
+def test_a_run_of_the_growths_alone_promises_nothing_else(result: Result, tmp_path: Path) -> None:
+    alone = result.model_copy(update={"cells": {}, "catch_up": None, "memory": None})
+    write_report(tmp_path, alone)
+    page = (tmp_path / "README.md").read_text()
+    assert "Written by `make bench-growth`" in page
+    assert "time with a change feed of that without it" in page
+    assert "times faster" not in page
+    assert "### 100x-locations-partitioned/newest-144, 144 rows a batch" in page
+
+
+def test_a_contender_plays_one_size_right_after_the_other() -> None:
+    standing = [["ours-batch", "append", "tuned"], ["ours-batch", "append"], ["ours-batch", "append"]]
+    order = list(in_turn(random.Random(1), standing))
+    assert sorted(order) == sorted((name, at) for at, names in enumerate(standing) for name in names)
+    names = [name for name, _ in order]
+    assert all(
+        names[first : first + names.count(name)] == [name] * names.count(name)
+        for name, first in ((name, names.index(name)) for name in set(names))
+    )
+    assert list(in_turn(random.Random(2), standing)) != order
+
+
+def test_the_growths_are_of_every_size_that_a_promise_names(result: Result) -> None:
+    full = list(full_growths())
+    for growth in full:
+        assert [base.size for base in growth.bases] == ["1x", *LARGE]
+        assert set(growth.contenders) <= set(MAKERS)
+    assert [each.contenders for each in selected_growths(full_growths(), ["growth/late"], ["append"])] == [["append"]]
+    assert not is_measured(full[0], result)
+    assert is_measured(replace(full[0], bases=[ONE, HUNDRED]), result)
+
+
+def test_what_decides_the_bytes_of_a_base_table_is_there() -> None:
+    assert len(makers()) == 64
 
 
 def test_a_contender_with_a_wrong_table_is_not_ranked(result: Result) -> None:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.bench.statistics import Spread, paired_ratio, ratio, share, spread
+from tests.bench.statistics import Ratio, Spread, paired_ratio, ratio, ratio_in_rounds, share, spread
 
 
 def test_a_spread_is_the_median_and_the_quarters() -> None:
@@ -47,9 +47,20 @@ def test_rounds_that_slow_both_sides_alike_do_not_widen_a_paired_interval() -> N
     assert loose.high - loose.low > 0.5
 
 
+def test_a_machine_that_slows_down_half_way_is_not_in_the_ratio_of_rounds() -> None:
+    above = [1.2, 1.2, 1.2, 1.2, 3.6, 3.6, 3.6]
+    below = [1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0]
+    assert ratio_in_rounds(above, below) == Ratio(*[pytest.approx(1.2)] * 3)
+    noisy = ratio_in_rounds([2.0, 3.0, 2.2, 1.8, 2.1], [1.0, 1.0, 1.1, 1.0, 1.0])
+    assert noisy.value == pytest.approx(2.0)
+    assert noisy.low <= noisy.value <= noisy.high
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(ValueError, match="3 rounds cannot be paired with 2"):
         paired_ratio([1.0, 2.0, 3.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="3 rounds cannot be paired with 2"):
+        ratio_in_rounds([1.0, 2.0, 3.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="nothing was measured"):
         ratio([], [1.0])
 

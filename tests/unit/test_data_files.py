@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from common.delta.format.arrow_schema import leaf_paths
+from common.delta.candidate_files import data_file_of
 from common.delta.format.data_file import DataFile
 from common.delta.format.errors import UnsupportedTable
 from common.delta.format.file_stats import statistics_of
-from common.delta.format.parquet_files import MemoryBudget, escaped, rows_of, write_data_file
-from common.delta.format.table_features import WritableTable, writable_table
-from common.merge.file_rewrite import write_all
+from common.delta.format.parquet_files import MemoryBudget, escaped, rows_of, write_data_file, write_files
+from common.delta.format.writable_table import WritableTable, leaf_paths, writable_table
 
 TIME = pa.timestamp("us", tz="UTC")
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -137,22 +136,15 @@ TABLE = WritableTable(
 )
 
 
-def file_of(entry: dict[str, Any]) -> DataFile:
-    return DataFile(
-        entry["path"],
-        entry["partitionValues"],
-        entry["size"],
-        entry["modificationTime"],
-        None,
-        has_deletion_vector=False,
-    )
+def file_at(path: str) -> DataFile:
+    return data_file_of({"path": path, "partitionValues": {"part": "a"}, "size": 1, "modificationTime": 1})
 
 
 @pytest.mark.parametrize("part", ["a", None, "a b", "ü/=%:\\", "100%", "a+b&c#d?", "__x"])
 def test_a_file_is_found_where_the_log_says_whatever_its_partition_is_called(tmp_path: Path, part: str | None) -> None:
     rows = pa.table([[1, 2], [part, part], [NOON, None]], schema=TABLE.schema)
     entry = write_data_file(tmp_path, {"part": part}, rows, TABLE)
-    assert rows_of(tmp_path, file_of(entry), TABLE, MemoryBudget(2**20)).equals(rows)
+    assert rows_of(tmp_path, data_file_of(entry), TABLE, MemoryBudget(2**20)).equals(rows)
     assert entry["size"] == next(tmp_path.rglob("*.parquet")).stat().st_size
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
 
@@ -166,7 +158,7 @@ def test_a_column_that_came_later_is_null_in_older_files(tmp_path: Path) -> None
     pq.write_table(pa.table({"id": [1]}), tmp_path / "old.parquet")
     found = rows_of(
         tmp_path,
-        DataFile("old.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False),
+        file_at("old.parquet"),
         TABLE,
         MemoryBudget(2**20),
     )
@@ -188,7 +180,7 @@ def test_what_a_file_says_in_another_way_is_for_spark_to_read(tmp_path: Path, ro
     with pytest.raises(UnsupportedTable, match=said):
         rows_of(
             tmp_path,
-            DataFile("other.parquet", {"part": "a"}, 1, 1, None, has_deletion_vector=False),
+            file_at("other.parquet"),
             TABLE,
             MemoryBudget(2**20),
         )
@@ -199,7 +191,7 @@ def test_a_file_of_another_table_is_for_spark_to_read(tmp_path: Path) -> None:
         with pytest.raises(UnsupportedTable, match="lies elsewhere"):
             rows_of(
                 tmp_path,
-                DataFile(path, {"part": "a"}, 1, 1, None, has_deletion_vector=False),
+                file_at(path),
                 TABLE,
                 MemoryBudget(2**20),
             )
@@ -223,7 +215,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_what_is_larger_in_memory_than_the_driver_may_hold_is_for_spark(tmp_path: Path) -> None:
     rows = pa.table([list(range(1000)), ["a"] * 1000, [NOON] * 1000], schema=TABLE.schema)
-    file = file_of(write_data_file(tmp_path, {"part": "a"}, rows, TABLE))
+    file = data_file_of(write_data_file(tmp_path, {"part": "a"}, rows, TABLE))
     with pytest.raises(UnsupportedTable, match="larger in memory"):
         rows_of(tmp_path, file, TABLE, MemoryBudget(1000))
 
@@ -243,6 +235,6 @@ def test_if_one_of_several_files_cannot_be_written_none_stays(
     small = pa.table([[1], ["a"], [NOON]], schema=TABLE.schema)
     large = pa.table([list(range(1000)), ["b"] * 1000, [NOON] * 1000], schema=TABLE.schema)
     with pytest.raises(OSError, match="File too large"):
-        write_all(tmp_path, TABLE, [(write_data_file, {("a",): [small], ("b",): [large]})])
+        write_files(tmp_path, TABLE, [(write_data_file, {("a",): [small], ("b",): [large]})])
     assert list(tmp_path.rglob("*.parquet")) == []
-    assert len(write_all(tmp_path, TABLE, [(write_data_file, {("a",): [small]})])[0]) == 1
+    assert len(write_files(tmp_path, TABLE, [(write_data_file, {("a",): [small]})])[0]) == 1

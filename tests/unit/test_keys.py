@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from common.errors import UsageError
-from common.merge.alignment import AS_DECLARED
 from common.merge.delta_merge import merge_changes
 from common.merge.request import merge_spec
 from common.operations.base_load import load_base
 from common.settings.locations import location
 from common.settings.pipeline import Pipeline
+from tests.support.frames import frame
 from tests.support.records import classified_json, records
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -104,7 +104,7 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
         target={"keys": ["name", "ratio", "initial"], "derived": {"initial": "right(name, 1)"}},
     )
     rows = [(DECOMPOSED, -0.0, 1), ("Cafe", 0.0, 1)]
-    spark.createDataFrame(rows, "name string, ratio float, n bigint").write.parquet(f"{tmp_path}/in")
+    frame(spark, rows, "name string, ratio float, n bigint").write.parquet(f"{tmp_path}/in")
     load_base(spark, declared, location(f"{tmp_path}/in"), location(f"{tmp_path}/out"), overwrite=False)
     table = DeltaTable.forPath(spark, f"{tmp_path}/out")
     assert {tuple(row) for row in table.toDF().withColumn("ratio", F.col("ratio").cast("string")).collect()} == {
@@ -112,7 +112,9 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
         ("Cafe", "0.0", 1, "e"),
     }
     events = classified_json(records(spark, f'{{"name":"{DECOMPOSED}","ratio":-0e0,"n":2}}'.encode()), declared)
-    merge_changes(table, events.select(*declared.columns), merge_spec(declared, AS_DECLARED))
+    merge_changes(
+        table, events.select(*declared.columns), merge_spec(declared, {name: name for name in declared.columns})
+    )
     assert {(row["name"], row["n"]) for row in table.toDF().collect()} == {(COMPOSED, 2), ("Cafe", 1)}
 
 
@@ -128,7 +130,7 @@ def test_11_an_event_finds_the_row_of_the_base_load_in_any_spelling(spark: Spark
 def test_11_a_base_load_with_two_spellings_or_no_key_is_refused(
     spark: SparkSession, tmp_path: Path, rows: list[tuple[str, float]], said: str
 ) -> None:
-    spark.createDataFrame(rows, "name string, ratio double").write.parquet(f"{tmp_path}/in")
+    frame(spark, rows, "name string, ratio double").write.parquet(f"{tmp_path}/in")
     declared = pipeline(
         source={"topic": "t", "columns": {"name": "string", "ratio": "double"}},
         target={"keys": ["name", "ratio"], "partition_by": ["name"]},

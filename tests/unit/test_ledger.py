@@ -20,8 +20,8 @@ class WatchedLog(SimulatedLog):
         super().__init__()
         self.reads = 0
 
-    def backwards(self) -> Iterator[Commit]:
-        for commit in super().backwards():
+    def backwards(self, version: int | None = None) -> Iterator[Commit]:
+        for commit in super().backwards(version):
             self.reads += 1
             yield commit
 

@@ -15,8 +15,9 @@ from common.model.position import Position
 from tests.support.protocol import ProtocolMachine, Record, TopicTruth
 from tests.support.simulation import SimulatedWorld
 
+# Every planted bug below is found within 200 examples.
 OFTEN = settings(
-    max_examples=2000,
+    max_examples=600,
     stateful_step_count=30,
     deadline=None,
     database=None,
@@ -34,6 +35,11 @@ class SimulatedMachine(ProtocolMachine):
 
 def test_whatever_happens_nothing_is_lost_or_repeated() -> None:
     run_state_machine_as_test(SimulatedMachine, settings=OFTEN)
+
+
+@pytest.mark.long
+def test_the_same_for_longer() -> None:
+    run_state_machine_as_test(SimulatedMachine, settings=settings(OFTEN, max_examples=10_000))
 
 
 def never(*_: object) -> bool:

@@ -7,6 +7,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from common.settings.pipeline import Pipeline
+from tests.support.frames import frame
 from tests.support.records import KAFKA, NOON, classified_json, records
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -28,8 +29,8 @@ def dispositions(found: DataFrame) -> list[str]:
 
 def test_sound_json_becomes_typed_columns(spark: SparkSession) -> None:
     found = classified_json(records(spark, b'{"id":1,"at":"2023-01-01T00:00","degrees":-3.5}'), pipeline())
-    expected = spark.createDataFrame(
-        [(1, "2023-01-01T00:00", -3.5, "merge")], "id bigint, at string, degrees double, _disposition string"
+    expected = frame(
+        spark, [(1, "2023-01-01T00:00", -3.5, "merge")], "id bigint, at string, degrees double, _disposition string"
     )
     assert_df_equality(found.select("id", "at", "degrees", "_disposition"), expected, ignore_nullable=True)
 
@@ -137,7 +138,7 @@ def test_a_tombstone_is_judged_by_its_key_as_strictly_as_a_value(spark: SparkSes
     ]
     rows = [(key, None, "t", 0, offset, NOON) for offset, (key, _) in enumerate(keys)]
     found = classified_json(
-        spark.createDataFrame(rows, KAFKA).union(
+        frame(spark, rows, KAFKA).union(
             records(spark, b'{"id":"1"}').selectExpr("key", "value", "topic", "partition", "99L", "timestamp")
         ),
         pipeline(

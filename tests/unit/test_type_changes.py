@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from common.delta.type_changes import holds, widens
-from common.spark.jvm import java, scala_object
+from common.spark.jvm import java
 
 KINDS = ["tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "string", "boolean", "binary"]
 DECIMALS = [f"decimal({digits})" for digits in ("3,0", "10,0", "10,2", "12,2", "12,4", "19,0", "20,0", "38,18")]
@@ -18,7 +18,7 @@ def parsed(kind: str) -> T.DataType:
 
 
 def test_what_delta_can_widen_is_what_we_say(spark: SparkSession) -> None:
-    ask_delta = scala_object(spark, "org.apache.spark.sql.delta.TypeWidening").isTypeChangeSupported
+    ask_delta = getattr(java(spark, "org.apache.spark.sql.delta.TypeWidening$"), "MODULE$").isTypeChangeSupported
     parse = java(spark, "org.apache.spark.sql.types.DataType").fromDDL
     for narrow, wide in permutations([*KINDS, *DECIMALS], 2):
         assert widens(parsed(narrow), parsed(wide)) == bool(ask_delta(parse(narrow), parse(wide))), (narrow, wide)

@@ -1,6 +1,7 @@
 """Read and write the data files of a table on a disk of this machine, without Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from threading import Lock
@@ -11,10 +12,10 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from common.delta.format.data_file import DataFile
+from common.delta.format.data_file import DataFile, Entry
 from common.delta.format.errors import UnsupportedTable
 from common.delta.format.file_stats import statistics_of
-from common.delta.format.table_features import WritableTable
+from common.delta.format.writable_table import WritableTable
 from common.rules.compare import ARROW_TYPES
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -27,6 +28,10 @@ GREGORIAN_VERSION = "4.0.2"
 CHANGE_DATA = "_change_data/"
 JULIAN_VERSIONS = (b"1.", b"2.", b"3.0.")
 JULIAN = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+THREADS = 4
+# The texts of a partition's values.
+Partition = tuple[str | None, ...]
+WriteFile = Callable[[Path, Mapping[str, str | None], pa.Table, WritableTable], Entry]
 
 
 class MemoryBudget:
@@ -42,6 +47,13 @@ class MemoryBudget:
                 raise UnsupportedTable("the candidates are larger in memory than in their files")
 
 
+def read_files(folder: Path, files: Sequence[DataFile], table: WritableTable, memory: int) -> list[pa.Table]:
+    """Read all rows of these files, at most `memory` bytes of them."""
+    budget = MemoryBudget(memory)
+    with ThreadPoolExecutor(THREADS) as threads:
+        return list(threads.map(lambda file: rows_of(folder, file, table, budget), files))
+
+
 def rows_of(folder: Path, file: DataFile, table: WritableTable, budget: MemoryBudget) -> pa.Table:
     """Read all rows of a file, with the columns of the table. A column that is newer than the file is null."""
     if urlparse(file.path).scheme or file.path.startswith("/"):
@@ -49,13 +61,18 @@ def rows_of(folder: Path, file: DataFile, table: WritableTable, budget: MemoryBu
     with pq.ParquetFile(folder / unquote(file.path), coerce_int96_timestamp_unit="us") as parquet:
         refuse_other_calendar(file, parquet.metadata.metadata or {})
         known = {name.lower() for name in parquet.schema_arrow.names}
-        wanted = [name for name in table.in_files.names if name.lower() in known]
+        wanted = [name for name in names_in_files(table) if name.lower() in known]
         if not set(wanted) <= set(parquet.schema_arrow.names):
             raise UnsupportedTable(f"{file.path} has a column that differs by case")
         content = in_utc(read_into(budget, parquet, wanted), parquet.schema)
     rows = pa.table([column_of(field, content, file, table.widened) for field in table.schema], schema=table.schema)
     budget.take(rows.nbytes - content.nbytes)
     return rows
+
+
+def names_in_files(table: WritableTable) -> list[str]:
+    """Return the columns of the files: those of partitions are in the log."""
+    return [name for name in table.schema.names if name not in table.partition_by]
 
 
 def read_into(budget: MemoryBudget, parquet: pq.ParquetFile, columns: list[str]) -> pa.Table:
@@ -115,15 +132,36 @@ def partition_value(text: str | None, kind: pa.DataType) -> Any:
     return date.fromisoformat(text) if pa.types.is_date(kind) else int(text)
 
 
-def partition_text(value: Any) -> str | None:
-    return None if value is None else str(value) or None
+def write_files(
+    folder: Path, table: WritableTable, kinds: Sequence[tuple[WriteFile, Mapping[Partition, Sequence[pa.Table]]]]
+) -> list[list[Entry]]:
+    """Write a file for each partition that has rows, or none at all: if one of them fails, the others are deleted."""
+    with ThreadPoolExecutor(THREADS) as threads:
+        futures = [
+            [
+                threads.submit(write_file, folder, dict(zip(table.partition_by, partition, strict=True)), rows, table)
+                for partition, several in parts.items()
+                if (rows := pa.concat_tables(several)).num_rows
+            ]
+            for write_file, parts in kinds
+        ]
+    every = [future for several in futures for future in several]
+    failures = [error for future in every if (error := future.exception()) is not None]
+    if failures:
+        remove_written(folder, every)
+        raise failures[0]
+    return [[future.result() for future in several] for several in futures]
 
 
-def write_data_file(
-    folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable
-) -> dict[str, Any]:
+def remove_written(folder: Path, futures: Sequence[Future[Entry]]) -> None:
+    for future in futures:
+        if future.exception() is None:
+            (folder / unquote(future.result()["path"])).unlink()
+
+
+def write_data_file(folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable) -> Entry:
     """Write a new file, which nobody sees before the commit. Return its `add` entry for the log."""
-    content = rows.select(table.in_files.names)
+    content = rows.select(names_in_files(table))
     entry, count = write_new(folder, f"{partition_folder(partition)}part-", partition, content)
     return {
         **entry,
@@ -133,9 +171,7 @@ def write_data_file(
     }
 
 
-def write_feed_file(
-    folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable
-) -> dict[str, Any]:
+def write_feed_file(folder: Path, partition: Mapping[str, str | None], rows: pa.Table, table: WritableTable) -> Entry:
     """Write a file of the change feed. Return its `cdc` entry for the log."""
     content = rows.drop_columns(list(table.partition_by))
     entry, _ = write_new(folder, f"{CHANGE_DATA}{partition_folder(partition)}cdc-", partition, content)

@@ -79,7 +79,8 @@ def divided(columns: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
 def temporary_columns(columns: Mapping[str, str]) -> list[str]:
     """Return the columns that only the rejections need."""
     plain, nested = divided(columns)
-    return [TEXT, FLAT, JSON, *(type_column(name) for name in plain), *nested_temporary_columns(nested)]
+    of_plain = [TEXT, FLAT, JSON, *(type_column(name) for name in plain)]
+    return [*of_plain, *nested_temporary_columns(nested)] if nested else of_plain
 
 
 def json_rejections(columns: Mapping[str, str], max_bytes: int) -> list[Rejection]:

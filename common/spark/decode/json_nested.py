@@ -60,8 +60,7 @@ def nested_columns(columns: Mapping[str, str]) -> list[Column]:
 
 def nested_temporary_columns(columns: Mapping[str, str]) -> list[str]:
     """Return the columns that only the rejections need."""
-    temporary = [part(name) for name in columns for part in (span_column, value_column, validated_column)]
-    return [PIECES, *temporary] if columns else []
+    return [PIECES, *(part(name) for name in columns for part in (span_column, value_column, validated_column))]
 
 
 @cache

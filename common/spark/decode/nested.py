@@ -19,7 +19,7 @@ SHOWN = 50
 
 
 class Form(Protocol):
-    """How a decoder opens its raw values. A value without the declared parts gives null."""
+    """A decoder's access to its raw values. A value without the declared parts gives null."""
 
     def plain(self, kind: str, raw: Column) -> Column:
         """Validate one plain value."""

@@ -5,12 +5,12 @@ A record to merge may still become `folded`, where the batch has a newer one of 
 
 from functools import cache
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from common.durations import seconds
 from common.kafka.consumer import FURTHEST_MS
-from common.model.disposition import DELETED, DISPOSITION, LATE, MERGE, NULL, QUARANTINED, REASON
+from common.model.disposition import DELETED, LATE, MERGE, NULL, QUARANTINED, REASON
 from common.model.record import RECORD
 from common.settings.pipeline import Pipeline
 from common.settings.quality import Late
@@ -96,11 +96,6 @@ def event_time(late: Late) -> Column:
 
 def interval(bound: str) -> Column:
     return F.expr(f"make_dt_interval(0, 0, 0, {seconds(bound)})")
-
-
-def with_disposition(validated: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Add `_disposition`, by each record alone. What is to be merged may still become folded (rules/deduplicate.py)."""
-    return validated.withColumn(DISPOSITION, disposition(pipeline))
 
 
 @cache
