@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from delta.tables import DeltaTable
 
+from common.connect.worker import logs
 from common.delta.feed_readers import Reader, Readers
 from common.delta.open_ledger import open_ledger
 from common.drivers.batch_loop import BatchLoop
@@ -328,6 +329,13 @@ SERVICES = {
     "kafka_docker.embedded.service:require_running",
     "kafka_docker.embedded.service:_require_as_asked",
 }
+# What connector.sh prints: its own commands are typed in test_connectors.py, those of the services below.
+CONNECT = {
+    "common.connect.source:refused",
+    "common.connect.worker:connector_command",
+    "common.connect.worker:unreachable",
+    "common.connect.worker:logs",
+}
 
 
 @pytest.mark.parametrize(("site", "situation", "mends", "which"), CASES)
@@ -348,7 +356,7 @@ def test_a_remedy_works_as_printed(
 
 def test_every_command_that_is_printed_has_been_tried() -> None:
     replay = "common.operations.replay:refuse_keys_of_two_partitions"
-    assert {site for site, _, _ in SITUATIONS} | SERVICES | {replay} == set(sites())
+    assert {site for site, _, _ in SITUATIONS} | SERVICES | CONNECT | {replay} == set(sites())
 
 
 def test_commands_are_named_in_remedies_only() -> None:
@@ -439,3 +447,39 @@ def test_a_registry_that_is_missing_is_started(tmp_path: Path) -> None:
         assert client.ask(lambda registry: registry.get_subjects()) == []
     finally:
         assert run(["kafka_docker/services", "stop", "registry"], environment=steered).returncode == 0
+
+
+@pytest.mark.long
+def test_a_database_and_a_connect_worker_that_are_missing_are_started(tmp_path: Path) -> None:
+    database, worker, kafka = (free_port() for _ in range(3))
+    steered = clean_environment(
+        ALLUVIUM_SERVICES_DIR=str(tmp_path),
+        ALLUVIUM_KAFKA_PORT=str(kafka),
+        ALLUVIUM_CONNECT_PORT=str(worker),
+        ALLUVIUM_POSTGRES_SOURCE_PORT=str(database),
+    )
+
+    def register() -> str:
+        """The remedy of a registration that fails because somebody does not answer."""
+        done = run(["submit/connector.sh", "register", "shop"], environment=steered)
+        assert done.returncode == 75, done.stderr
+        ((command, *_),) = [printed_commands(line) for line in complaints(done)]
+        return shlex.join(command)
+
+    def do(command: str) -> None:
+        done = run(["bash", "-c", command], environment=steered)
+        assert done.returncode == 0, done.stderr
+
+    do(f"kafka_docker/services start kafka --port {kafka}")
+    try:
+        # Its password is made when it starts for the first time.
+        do(f"kafka_docker/services start postgres-source --port {database}")
+        do("kafka_docker/services stop postgres-source")
+        started = [register()]
+        do(started[0])
+        started.append(register())
+        do(started[1])
+        do(shlex.join(shlex.split(logs())))
+        assert {command.split()[2] for command in started} == {"connect", "postgres-source"}
+    finally:
+        do("kafka_docker/services stop")
