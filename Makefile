@@ -105,8 +105,9 @@ compact-small-files: setup ## Compact the closed partitions of PIPELINE=ratings;
 vacuum: setup ## Delete what the table of PIPELINE=ratings has not needed for 7 days; PLAN=1 to see how much only
 	@submit/maintenance.sh vacuum --pipeline $(PIPELINE) $(if $(PLAN),,--execute) $(TABLE)
 
-docs: setup ## After a change of a pipeline file's models: the tables of docs/pipeline-file.md anew
+docs: setup ## After a change of a pipeline file's models, or of the types of change data: the tables in docs anew
 	@$(PYTHON) -m common.settings.documentation
+	@$(PYTHON) -m common.debezium.type_document
 
 lock: setup ## After a change of requirements*.in or conf/jars.lock: pin versions and checksums anew
 	@for name in requirements-build requirements requirements-dev; do \
