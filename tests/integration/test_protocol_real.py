@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
 from tests.support.broker import Broker
-from tests.support.protocol import RESTORED_MEANWHILE, ProtocolMachine, TopicTruth
+from tests.support.protocol import RESTORED_MEANWHILE, ProtocolMachine, Seen, TopicTruth
 from tests.support.reality import RealWorld
 
 LONG = settings(
@@ -55,6 +55,14 @@ def without_restore(machine: type[ProtocolMachine]) -> type[RuleBasedStateMachin
 def test_whatever_happens_nothing_is_lost_or_repeated(machine: type[ProtocolMachine]) -> None:
     run_state_machine_as_test(seed(WORTH_ITS_TIME)(without_restore(machine)), settings=SHORT)
     assert machine.outcomes.keys() >= {"batch settled", "stream settled", "stream crashed", "refused", "remedied"}
+
+
+def test_what_others_rearrange_is_a_commit(spark: SparkSession, broker: Broker, tmp_path: Path, loaded: Path) -> None:
+    """The machine counts versions: an act of others that made none would put every later one in the wrong place."""
+    world = RealWorld(spark, broker, tmp_path / "world", loaded, TopicTruth())
+    world.rearrange()
+    assert world.seen_since(0) == [Seen(None, 0)]
+    world.close()
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Records of one GiB in all, and the memory that a job takes for them."""
+"""Records of many bytes in all, and the memory that a job takes for them."""
 
 import hashlib
 import json
@@ -24,15 +24,16 @@ Row = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Shape:
-    """How many records make a GiB, and so how long each of them is."""
+    """How many records there are, and how many bytes they have in all."""
 
     name: str
     records: int
+    bytes: int = GIBIBYTE
 
     def rows(self, revision: int) -> Iterator[Row]:
         """Yield the rows of a revision: the same ids each time, and other texts, that no format makes shorter."""
         chance = random.Random(f"{self.name} {revision}")
-        length = GIBIBYTE // self.records // 2
+        length = self.bytes // self.records // 2
         for number in range(self.records):
             yield number, revision, chance.randbytes(length).hex()
 
@@ -40,6 +41,8 @@ class Shape:
 MANY = Shape("many", 1_048_576)
 # Of 900 kB each: below the default of max_record_bytes.
 FEW = Shape("few", 1_165)
+# Nearly as many as the driver collects: Spark holds each text twice, in the record and in the event.
+COLLECTED = Shape("collected", 100_000, 100 * 2**20)
 
 
 def produce(broker: Broker, topic: str, rows: Iterator[Row]) -> None:
