@@ -17,6 +17,8 @@ AlluviumError              1   the run failed
 └── TryLater              75   nothing is wrong with the request, now is not the time
     ├── BrokerUnreachable
     ├── RegistryUnreachable
+    ├── ConnectUnreachable
+    ├── DatabaseUnreachable
     └── Locked
 """
 
@@ -107,6 +109,14 @@ class BrokerUnreachable(TryLater):
 
 class RegistryUnreachable(TryLater):
     """The schema registry gave no answer within the bound, or none that settles the question."""
+
+
+class ConnectUnreachable(TryLater):
+    """Kafka Connect gave no answer within the bound, or is busy with a rebalance."""
+
+
+class DatabaseUnreachable(TryLater):
+    """The source database gave no answer within the bound."""
 
 
 class Locked(TryLater):

@@ -23,6 +23,10 @@ def pipelines_dir() -> Path:
     return Path(os.environ.get("ALLUVIUM_PIPELINES") or home() / "conf" / "pipelines")
 
 
+def connectors_dir() -> Path:
+    return Path(os.environ.get("ALLUVIUM_CONNECTORS") or home() / "conf" / "connectors")
+
+
 def run_id() -> str:
     """Return the id that is in every log line of a run, Python's and the JVM's. submit/ sets it."""
     return os.environ.get("ALLUVIUM_RUN_ID") or f"run-{os.getpid()}"
@@ -52,5 +56,5 @@ def registry_url() -> str | None:
 
 
 def variable(name: str) -> str | None:
-    """Read a variable that a pipeline file names, which holds a secret."""
+    """Read a variable that a pipeline file or a connector file names."""
     return os.environ.get(name)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from common import rest
 from common.settings.remedies import services
-from kafka_docker.embedded import artifacts, broker, java, rest, settings
+from kafka_docker.embedded import artifacts, broker, java, settings
 from kafka_docker.embedded.errors import NotRunning
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.process import Command

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka_docker.embedded import artifacts, java, rest, settings
+from common import rest
+from kafka_docker.embedded import artifacts, java, settings
 from kafka_docker.embedded.errors import StartFailed
 from kafka_docker.embedded.process import Command
 from kafka_docker.embedded.service import Service

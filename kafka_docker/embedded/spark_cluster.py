@@ -6,7 +6,8 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka_docker.embedded import java, rest, settings
+from common import rest
+from kafka_docker.embedded import java, settings
 from kafka_docker.embedded.errors import ArtifactsMissing
 from kafka_docker.embedded.process import Command, Process
 from kafka_docker.embedded.service import Service

@@ -41,7 +41,7 @@ OFFSETS_FIRST = [
         """\
         nothing = replace(merge_request(pending, batch), to_merge=0)
         with transaction(pending.spark, pending.after):
-            choose_strategy(nothing, pending.context.strategies).prepared.commit(pending.after)
+            choose_strategy(begin_merge(nothing), pending.context.strategies).prepared.commit(pending.after)
         fault_point("merge")
 """,
     ),

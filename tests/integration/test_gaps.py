@@ -38,8 +38,9 @@ def test_the_gaps_of_all_partitions_are_found_at_once(spark: SparkSession, *, ar
     if arrow:
         found = rule.find_gaps(pa.Table.from_pylist(places), ranges)
     else:
+        rows = [(tuple(each[RECORD].values()),) for each in places]
         found = query.find_gaps(
-            frame(spark, places, f"{RECORD} struct<topic: string, partition: int, offset: bigint>"), ranges
+            frame(spark, rows, f"{RECORD} struct<topic: string, partition: int, offset: bigint>"), ranges
         )
     assert found == {where: gaps for where, (_, _, gaps) in PARTITIONS.items()}
 

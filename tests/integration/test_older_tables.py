@@ -21,8 +21,9 @@ from common.engine.start import Inputs, start_from_table
 from common.kafka.topic import TopicClient
 from common.model.position import Position
 from common.operations.quarantine import QuarantineTarget, replay
+from common.settings.load import read_pipeline
 from common.settings.locations import location
-from common.settings.pipeline import Quality, read_pipeline
+from common.settings.pipeline import Quality
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port
 from tests.fixtures.make_tables import HERE, LONG_AGO, Record, fill, gone, reading, revision

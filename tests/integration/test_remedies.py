@@ -273,7 +273,7 @@ SITUATIONS: list[tuple[str, Situation, tuple[bool, ...]]] = [
     ("common.model.offsets:refuse_vanished", vanished_partition, (True,)),
     ("common.model.offsets:refuse_loss", lost_records, (True,)),
     ("common.model.offsets:refuse_overrun", position_behind_the_end, (True,)),
-    ("common.engine.resume:refuse_other_topic", recreated_topic, (True,)),
+    ("common.engine.resume:refuse_other_topics", recreated_topic, (True,)),
     ("common.engine.resume:refuse_recreated", recreated_while_running, (True,)),
     ("common.delta.ledger:_refuse_without_position", table_of_a_stranger, (True, True)),
     ("common.delta.ledger:_refuse_without_position", table_of_another_pipeline, (False, True)),

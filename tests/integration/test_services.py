@@ -18,8 +18,9 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import MessageField, SerializationContext
 from psycopg.errors import UndefinedColumn
 
+from common import rest
 from common.waiting import tries
-from kafka_docker.embedded import broker, rest
+from kafka_docker.embedded import broker
 from kafka_docker.embedded.connect import Connect
 from kafka_docker.embedded.kafka import Kafka
 from kafka_docker.embedded.ports import free_port, is_free

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from common import rest
 from common.waiting import await_true, tries
-from kafka_docker.embedded import process_table, rest
+from kafka_docker.embedded import process_table
 from kafka_docker.embedded.ports import free_port, is_free
 from kafka_docker.embedded.spark_cluster import SparkCluster, spark_home
 

@@ -40,7 +40,9 @@ KAFKA_WIRING = {
     "log.dirs",
     "heap.opts",
 }
-CONNECT_WIRING = {"BOOTSTRAP_SERVERS", "ADVERTISED_HOST_NAME", "HEAP_OPTS"}
+CONNECT_WIRING = {"BOOTSTRAP_SERVERS", "ADVERTISED_HOST_NAME", "HEAP_OPTS", "ALLUVIUM_POSTGRES_PASSWORD"}
+# How a connector gets a password: by a variable of the container; from a file, embedded.
+CONNECT_PROVIDERS = "CONFIG_PROVIDERS"
 # The entrypoint of Debezium's image sets the CONNECT_ form of these from the bare form, or else from its own default.
 CONNECT_BARE = {
     "GROUP_ID",
@@ -92,6 +94,7 @@ def connect_settings(service: dict[str, Any]) -> dict[str, str]:
     prefixed = {name[len("CONNECT_") :]: value for name, value in environment.items() if name.startswith("CONNECT_")}
     assert set(environment) - CONNECT_BARE - CONNECT_WIRING - {f"CONNECT_{name}" for name in prefixed} == set()
     effective = {name: value for name, value in prefixed.items() if name not in CONNECT_BARE} | bare
+    effective = {name: value for name, value in effective.items() if not name.startswith(CONNECT_PROVIDERS)}
     return {name.lower().replace("_", "."): value for name, value in effective.items()}
 
 

@@ -9,7 +9,7 @@ import pytest
 import common
 from tests.support.commands import ROOT
 
-PURE = ("settings", "model", "rules", "kafka", "registry", "debezium", "delta.format")
+PURE = ("settings", "model", "rules", "kafka", "registry", "debezium", "connect", "delta.format")
 # Run in a process of its own, in which nothing of Spark can be imported.
 IMPORT = """
 import importlib, sys

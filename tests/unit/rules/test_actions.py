@@ -39,7 +39,7 @@ def expected(table: dict[float, int | None], key: float, version: int, *, ordere
     return DELETE if deletes else UPDATE
 
 
-@given(TABLE, CHANGES, st.booleans())
+@given(table=TABLE, changes=CHANGES, ordered=st.booleans())
 def test_each_change_has_the_action_of_a_plain_loop(
     table: dict[float, int | None], changes: dict[float, tuple[int, bool]], *, ordered: bool
 ) -> None:

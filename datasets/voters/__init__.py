@@ -1,0 +1,1 @@
+"""A voters' book: districts, polling stations, voters, and each registration of a voter."""
