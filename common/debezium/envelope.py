@@ -167,7 +167,7 @@ def refuse_other_keys(fields: Sequence[str] | None, declared: Sequence[str]) -> 
 
 
 def header_key(headers: Sequence[tuple[str, Any]], name: str) -> dict[str, Any] | None:
-    """Read the key in a header of a key change; None where there is no such header.
+    """Read the key in a header of a key change; None where there is no such header, or no object in it.
 
     Connect writes headers as JSON without a schema, whatever the format of the value is, and a decimal as a number:
     `reference.convert_header` reads its values.
@@ -175,5 +175,9 @@ def header_key(headers: Sequence[tuple[str, Any]], name: str) -> dict[str, Any] 
     values = [value for header, value in headers if header == name and value is not None]
     if not values:
         return None
-    key = payload_of(json.loads(values[-1], parse_float=Decimal))
+    try:
+        # Connect does not escape line breaks within a text.
+        key = payload_of(json.loads(values[-1], parse_float=Decimal, strict=False))
+    except ValueError:
+        return None
     return dict(key) if isinstance(key, Mapping) else None

@@ -54,6 +54,8 @@ class Topics:
     prefix: str
     delimiter: str = "."
     heartbeat_prefix: str = HEARTBEAT_PREFIX
+    # The whole name, where `topic.heartbeat.name` gives one that several connectors share.
+    heartbeat_topic: str | None = None
     transaction: str = TRANSACTION
     # Tables through which signals are sent, as `schema.table`; published like any table, and no target.
     signals: frozenset[str] = frozenset()
@@ -67,7 +69,7 @@ class Topics:
         """Tell what a topic holds, by its name alone."""
         known = {
             self.prefix: TopicKind.SCHEMA_CHANGES,
-            self.delimiter.join((self.heartbeat_prefix, self.prefix)): TopicKind.HEARTBEAT,
+            self.heartbeat_topic or self.delimiter.join((self.heartbeat_prefix, self.prefix)): TopicKind.HEARTBEAT,
             self.delimiter.join((self.prefix, self.transaction)): TopicKind.TRANSACTION,
             # Debezium writes this one with a point whatever the delimiter is.
             f"{self.prefix}.{MESSAGE}": TopicKind.MESSAGE,

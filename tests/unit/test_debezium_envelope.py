@@ -120,6 +120,10 @@ def test_debezium_13_topics_that_are_no_tables_are_known(topic: str, kind: Topic
     assert topics.kind(topic) is kind
 
 
+def test_debezium_13_a_heartbeat_topic_may_have_a_name_of_its_own() -> None:
+    assert Topics("cdc", heartbeat_topic="beats").kind("beats") is TopicKind.HEARTBEAT
+
+
 def test_debezium_13_every_recorded_topic_is_told_by_its_name() -> None:
     prefixes = ("cdc", "cdcs", "mdb")
     kinds = {topic: {Topics(prefix).kind(topic) for prefix in prefixes} - {TopicKind.OTHER} for topic, _ in recorded()}
@@ -363,6 +367,8 @@ def test_debezium_14_headers_of_a_key_change_are_read() -> None:
     assert header_key(deleted.headers, "__debezium.newkey") == created.key == {"id": 30}
     assert header_key(created.headers, "__debezium.oldkey") == deleted.key == {"id": 3}
     assert header_key(message("cdc.public.everything", 3).headers, "__debezium.oldkey") is None
+    assert header_key([("__debezium.oldkey", '{"name":"two\nlines"}')], "__debezium.oldkey") == {"name": "two\nlines"}
+    assert header_key([("__debezium.oldkey", "Struct{id=3}")], "__debezium.oldkey") is None
 
 
 def test_the_recording_has_what_its_readme_says() -> None:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.debezium.batch_order import batch_barriers, newest_indices
 from common.debezium.envelope import MessageKind, Operation, message_kind, read_event
 from common.debezium.order import (
     ORDER_FIELDS,
@@ -60,11 +62,8 @@ def pg(payload: dict[str, Any], **source: Any) -> dict[str, Any]:
 
 
 # An event of one key: a read, or a change with its sequence of one of two domains.
-EVENTS = st.lists(
-    st.one_of(st.none(), st.tuples(st.sampled_from("ab"), st.integers(0, 5), st.integers(0, 3))),
-    min_size=1,
-    max_size=12,
-)
+EVENT = st.tuples(st.sampled_from("ab"), st.integers(0, 5), st.integers(0, 3))
+EVENTS = st.lists(st.none() | EVENT, min_size=1, max_size=12)
 
 
 def log_of(events: Sequence[tuple[str, int, int] | None]) -> list[Order]:
@@ -99,6 +98,24 @@ def test_batches_do_not_change_which_event_stays(events: Any, cuts: list[int]) -
     log = log_of(events)
     one_by_one = settle_batches(log, range(len(log)))
     assert settle_batches(log, cuts).offset == one_by_one.offset
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.none() | EVENT), max_size=20), st.randoms())
+def test_a_whole_batch_is_ordered_as_each_of_its_keys(drawn: Any, chance: random.Random) -> None:
+    events = [(key, order) for (key, _), order in zip(drawn, log_of([event for _, event in drawn]), strict=True)]
+    chance.shuffle(events)
+    groups, offsets = pa.array([key for key, _ in events], pa.int64()), column_of(events, "offset", pa.int64())
+    barriers = batch_barriers(groups, offsets, column_of(events, "domain", pa.string()))
+    positions = [column_of(events, name, pa.int64()) for name in ("commit_position", "row_position")]
+    got = {events[index][1].offset for index in newest_indices(groups, barriers, *positions, offsets).to_pylist()}
+    by_key = [[order for key, order in events if key == each] for each in range(3)]
+    assert got == {newest(orders).offset for orders in by_key if orders}
+    expected = {order.offset: order.barrier for orders in by_key for order in with_barriers(orders)}
+    assert dict(zip(offsets.to_pylist(), barriers.to_pylist(), strict=True)) == expected
+
+
+def column_of(events: Sequence[tuple[int, Order]], name: str, kind: pa.DataType) -> pa.Array:
+    return pa.array([getattr(order, name) for _, order in events], kind)
 
 
 def test_debezium_01_recorded_changes_are_newer_than_what_stands_before_them() -> None:
