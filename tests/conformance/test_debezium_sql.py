@@ -16,7 +16,8 @@ from common.debezium.order import ORDER_FIELDS, Order, barrier_sql, is_newer, ne
 from common.debezium.reference import convert
 from common.debezium.rejection import Rejected
 from common.debezium.special_values import SpecialValues
-from common.debezium.sql_conversions import FLAT, unfit_sql, value_sql, wire_type
+from common.debezium.sql_conversions import unfit_sql, value_sql, wire_type
+from common.debezium.sql_values import FLAT
 from common.debezium.types import column_type
 from tests.support.debezium import messages, schema_at
 
