@@ -44,7 +44,7 @@ def convert_header(conversion: Conversion, value: Any) -> Any:
         return convert(conversion, value, Carrier.JSON)
     try:
         return fitted(conversion, Decimal(value))
-    except NoForm as error:
+    except ValueError as error:
         raise unfit(conversion, value) from error
 
 
@@ -86,7 +86,10 @@ def as_bytes(value: Any, carrier: Carrier) -> bytes:
 
 
 def unscaled(value: bytes, scale: int) -> Decimal:
+    """Read a number of at most 38 digits, zeros at its end included: longer ones have no form in SQL either."""
     number = int.from_bytes(value, "big", signed=True)
+    if abs(number) >= 10**MOST_DIGITS:
+        raise ValueError(number)
     digits = tuple(map(int, str(abs(number))))
     return Decimal((int(number < 0), digits, -scale))
 
@@ -120,16 +123,14 @@ def greatest(conversion: Conversion, word: str) -> Decimal | None:
 
 
 def fitted(conversion: Conversion, number: Decimal) -> Decimal | str:
-    """Bring a number to the scale of its type, exactly or not at all."""
+    """Bring a number to the scale of its type, exactly or not at all: a number too long is never null by a policy."""
     if conversion.delta == "string":
-        if len(number.as_tuple().digits) > MOST_DIGITS:
-            raise NoForm(number)
         return f"{number:f}"
     precision, scale = digits_of(conversion.delta)
     with localcontext(prec=1000, Emax=2000, Emin=-2000):
         exact = number.quantize(Decimal((0, (1,), -scale)))
         if exact != number or len(exact.as_tuple().digits) > precision:
-            raise NoForm(number)
+            raise ValueError(number)
     return exact
 
 

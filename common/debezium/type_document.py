@@ -25,7 +25,8 @@ file may ask for instead.
 
 CONVERSIONS = """## Conversions
 
-Each is a function of `common/debezium/reference.py`. A value of another shape is quarantined as `UNREPRESENTABLE`.
+Each is a function of `common/debezium/reference.py`, and an expression of `sql_conversions.py` beside it. A value of
+another shape is quarantined as `UNREPRESENTABLE`.
 
 | conversion | JSON | Avro |
 | --- | --- | --- |"""

@@ -211,6 +211,12 @@ def test_debezium_20_a_numeric_without_scale_is_a_decimal_that_overflows_to_quar
     assert convert(column_type(column, "string").conversion, raw, Carrier.JSON) == "3.14159265358979323846"
 
 
+@pytest.mark.parametrize("special", SpecialValues)
+def test_debezium_20_a_number_that_is_too_long_is_turned_away_under_every_policy(special: SpecialValues) -> None:
+    with pytest.raises(Rejected):
+        convert(Conversion(How.DECIMAL_TEXT, "decimal(5,2)"), "1000", Carrier.JSON, special)
+
+
 def test_debezium_20_it_never_becomes_a_double() -> None:
     column = schema_at(EVERYTHING, 0).column("any_number")
     assert column is not None
