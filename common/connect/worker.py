@@ -16,6 +16,7 @@ HTTP_PORT = 8083
 # A worker that has just started, and one that rebalances.
 BUSY = {404, 409, 500, 503}
 LONGEST_MESSAGE = 400
+CONNECTOR = "submit/connector.sh ACTION NAME"
 
 
 @dataclass(frozen=True)
@@ -180,4 +181,4 @@ def error_of(part: dict[str, Any]) -> str | None:
 
 
 def connector_command(action: str, name: str) -> str:
-    return command(f"submit/connector.sh {action} {name}")
+    return command(CONNECTOR.replace("ACTION", action).replace("NAME", name))

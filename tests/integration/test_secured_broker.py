@@ -134,8 +134,8 @@ def test_37_no_plan_shows_a_secret(
     spark: SparkSession, admitted: TopicClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shows_a_secret(str(admitted.access.spark), admitted)
-    read_range(spark, admitted, Plan(*([of_topic(admitted.names[0], {0: 0})] * 2))).explain(mode="extended")
-    read_stream(spark, admitted, {0: 0, 1: 0, 2: 0}, 10).explain(extended=True)
+    read_range(spark, admitted, Plan(*[of_topic(admitted.names[0], {0: 0})] * 2)).explain(mode="extended")
+    read_stream(spark, admitted, of_topic(admitted.names[0], {0: 0, 1: 0, 2: 0}), 10).explain(extended=True)
     said = capsys.readouterr().out
     assert "KafkaRelation" in said
     assert "StreamingRelation" in said
@@ -148,8 +148,10 @@ def test_37_a_stream_that_fails_does_not_show_a_secret(
     def fail(*_: object) -> None:
         raise ValueError("planted")
 
-    broker.produce(admitted.name, [event(3, "b", 3.0)])
-    writer = read_stream(spark, admitted, {0: 0, 1: 0, 2: 0}, 10).writeStream.foreachBatch(fail)
+    broker.produce(admitted.names[0], [event(3, "b", 3.0)])
+    writer = read_stream(spark, admitted, of_topic(admitted.names[0], {0: 0, 1: 0, 2: 0}), 10).writeStream.foreachBatch(
+        fail
+    )
     query = writer.trigger(availableNow=True).option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(StreamingQueryException, match="planted") as caught:
         query.awaitTermination()

@@ -2,8 +2,16 @@
 
 import uuid
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
+from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+)
 
 from tests.support.waiting import await_true
 
@@ -112,3 +120,12 @@ class Broker:
             producer.produce(topic, key=key, value=value, partition=0)
             producer.flush(30)
             finish[letter](30)
+        # The coordinator answers before the last marker is written: until then the transaction is open to readers.
+        await_true(lambda: self._end(topic, committed=True) == self._end(topic, committed=False), "the last marker")
+
+    def _end(self, topic: str, *, committed: bool) -> int:
+        """The end of partition 0, for a reader of committed records or for any."""
+        place = TopicPartition(topic, 0)
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        answer = self.admin.list_offsets({place: OffsetSpec.latest()}, isolation_level=level)[place]
+        return int(answer.result(timeout=30).offset)
