@@ -16,7 +16,7 @@ from common.drivers.run import Run
 from common.engine.resume import is_already_committed, planned_by_spark
 from common.engine.stage_timer import StageTimer
 from common.engine.start import RunState
-from common.engine.targets import Target
+from common.engine.targets import Target, max_records
 from common.errors import AlluviumError, StateError, UsageError
 from common.model.offsets import Offsets, Plan, from_json
 from common.model.shared_plan import SharedPlan
@@ -78,8 +78,7 @@ class Stream:
         # A stream reads each partition from one place: all targets have to be there.
         self.run.bring_up(self._available)
         self._begin = self.run.plan(self._available).planned.start
-        max_records = min(pipeline.source.max_records_per_batch for pipeline in self.run.pipelines)
-        rows = read_stream(self.run.spark, self.run.topic, self._begin, max_records)
+        rows = read_stream(self.run.spark, self.run.topic, self._begin, max_records(self.run.targets))
         announce_schemas(rows, self.run.pipelines)
         writer = rows.writeStream.foreachBatch(self._settle).option("checkpointLocation", self._checkpoint)
         query = trigger.applied_to(writer).start()

@@ -23,10 +23,14 @@ class Target:
 
 
 def plan_next(targets: Sequence[Target], available: Available) -> SharedPlan:
-    """Plan the next read. Of several targets the smallest limit of records counts."""
+    """Plan the next read."""
     starts = []
     for target in targets:
         target.tell()
         starts.append(target.context.starting_offsets(target.position, available))
-    max_records = min(target.context.pipeline.source.max_records_per_batch for target in targets)
-    return plan_shared(starts, available.ends, max_records)
+    return plan_shared(starts, available.ends, max_records(targets))
+
+
+def max_records(targets: Sequence[Target]) -> int:
+    """The most records of one read: of several targets the smallest limit counts."""
+    return min(target.context.pipeline.source.max_records_per_batch for target in targets)

@@ -18,6 +18,10 @@ class TopicPartition(NamedTuple):
     def __str__(self) -> str:
         return f"partition {self.partition} of '{self.topic}'"
 
+    def among(self, topics: Collection[str]) -> str:
+        """Name the partition to a reader who knows the topics: where there is one, its number is enough."""
+        return f"partition {self.partition}" if len(topics) == 1 else str(self)
+
 
 Offsets = Mapping[TopicPartition, int]
 

@@ -22,8 +22,7 @@ class Proposal:
         return [self._line(where, offset) for where, offset in sorted(self.position.offsets.items())]
 
     def _line(self, where: TopicPartition, offset: int) -> str:
-        # The topic is named where there are several.
-        name = f"partition {where.partition}" if len(self.position.topic_ids) == 1 else str(where)
+        name = where.among(self.position.topic_ids)
         if where not in self.before:
             return f"{name}: begin at {offset}"
         moved = offset - self.before[where]

@@ -37,5 +37,4 @@ def print_plan(starts: Sequence[RunState]) -> None:
         for clause in context.fit.pending:
             print(f"  before it: ALTER TABLE {clause}")
         for each, end in sorted(planned.end.items()):
-            name = f"partition {each.partition}" if len(context.topic_ids) == 1 else str(each)
-            print(f"  {name}: offsets {planned.start[each]} to {end}")
+            print(f"  {each.among(context.topic_ids)}: offsets {planned.start[each]} to {end}")
